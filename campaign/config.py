@@ -1,0 +1,210 @@
+"""The configuration tree as objects. Hydra composes it, this module parses it once; nobody past it sees a DictConfig.
+
+Config classes are not frozen, because Hydra fills them (a frozen schema cannot be composed).
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from campaign.errors import ConfigError
+from campaign.gates import Gates
+
+ROOT = Path(__file__).resolve().parent.parent
+OPEN_MAP_OVERRIDE = re.compile(r"^(arms\.[^.=\s]+\.(?:knobs|serve)\.[^=\s]+=.*)$", re.DOTALL)
+
+
+class ClaimKindName(Enum):
+    """The kinds of statistics.md section 1.5, by the names that YAML uses."""
+
+    superiority = "superiority"
+    equivalence = "equivalence"
+    non_inferiority = "non_inferiority"
+    no_difference = "no_difference"
+
+
+@dataclass
+class Arm:
+    """One way to start the engine: what it adds to the engine's own overlays, environment and serve arguments."""
+
+    overlays: list[str] = field(default_factory=list)
+    knobs: dict[str, Any] = field(default_factory=dict)
+    serve: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class ClaimConfig:
+    """One registered statement about a metric. Bounds carry their unit in the name."""
+
+    kind: ClaimKindName = MISSING
+    metric: str = MISSING
+    gate_pct: float | None = None
+    margin_pct: float | None = None
+    margin_pp: float | None = None
+    ceiling_pct: float | None = None
+    expect_pct: Any = None  # [low, high]; Any, because a typed list cannot hold an interpolation
+
+
+@dataclass
+class Exp8Expectation:
+    """What EXP-8 claims on this engine: the fleet's 7..12 % of step time belongs to the fleet's engine."""
+
+    gate_pct: float = 0.0
+    ceiling_pct: float | None = None
+    expect_pct: Any = None  # [low, high]; Any, because a typed list cannot hold an interpolation
+
+
+@dataclass
+class Engine:
+    """How an engine is started. Times in seconds."""
+
+    name: str = MISSING
+    version: str = MISSING
+    build: str = MISSING
+    python: str = MISSING
+    module: str = MISSING
+    overlays: list[str] = field(default_factory=list)
+    serve: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, Any] = field(default_factory=dict)
+    pass_env: list[str] = field(default_factory=list)
+    boot_timeout_s: float = 600.0
+    request_timeout_s: float = 120.0
+    stop_timeout_s: float = 30.0
+    minutes_per_boot: float = 1.0  # for the plan's estimate only
+    exp8: Exp8Expectation = field(default_factory=Exp8Expectation)
+
+
+@dataclass
+class Model:
+    """The target, its drafter, and how tokens are drafted."""
+
+    name: str = MISSING
+    target: str = MISSING
+    drafter: str | None = None
+    method: str | None = None
+    num_speculative_tokens: int = 0
+
+
+@dataclass
+class Launcher:
+    """Where the engine's process lives."""
+
+    name: str = "local"
+
+
+@dataclass
+class Workload:
+    """What is sent in the measured window, the same prompts in the same order in every boot; max_tokens in tokens."""
+
+    name: str = MISSING
+    prompts: str = MISSING
+    max_tokens: int = 256
+    repeats: int = 1
+    warm_up_requests: int = 4
+
+
+@dataclass
+class Bracket:
+    """The ordered boots. `schedule` is written in A (base) and B (candidate), one block a word."""
+
+    schedule: str = MISSING
+    max_boots: int = 16
+    mirror: bool = True
+    refuse_underpowered: bool = False
+
+
+@dataclass
+class Tracking:
+    """Where MLflow lives; uri null is off."""
+
+    uri: str | None = None
+    experiment_prefix: str = ""
+
+
+@dataclass
+class Host:
+    """Facts of this machine. `history_sd_pct` and its df come from a registry of valid brackets; null is none."""
+
+    name: str = "local"
+    port: int = 8211
+    runs_dir: str = "runs"
+    cache_dir: str = MISSING
+    overlay_path: list[str] = field(default_factory=list)
+    min_free_gb: float = 2.0
+    history_sd_pct: float | None = None
+    history_df: int = 0
+
+
+@dataclass
+class Campaign:
+    """One experiment, ready to run."""
+
+    name: str = MISSING
+    hypothesis: str = MISSING
+    arms: dict[str, Arm] = field(default_factory=dict)
+    claims: dict[str, ClaimConfig] = field(default_factory=dict)
+    engine: Engine = field(default_factory=Engine)
+    model: Model = field(default_factory=Model)
+    launcher: Launcher = field(default_factory=Launcher)
+    workload: Workload = field(default_factory=Workload)
+    bracket: Bracket = field(default_factory=Bracket)
+    gates: Gates = field(default_factory=Gates)
+    tracking: Tracking = field(default_factory=Tracking)
+    host: Host = field(default_factory=Host)
+    arm: str = "candidate"  # which arm `boot` starts
+    dry_run: bool = False
+
+
+def register() -> None:
+    """Make the schema and the `${root:...}` resolver known to Hydra. Idempotent."""
+    ConfigStore.instance().store(name="schema", node=Campaign)
+    OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
+
+
+def open_maps(overrides: list[str]) -> list[str]:
+    """Overrides in which new names of the open maps (knobs, serve) need no `+`; they are checked after composing."""
+    return [OPEN_MAP_OVERRIDE.sub(r"++\1", text) for text in overrides]
+
+
+def parse(composed: DictConfig) -> Campaign:
+    """The composed tree as objects.
+
+    Raises ConfigError on a key that the schema lacks (also one forced in with `+`), a wrong type or a missing value.
+    """
+    try:
+        plain = OmegaConf.to_container(composed, resolve=True, enum_to_str=True)
+        return from_plain(plain)
+    except OmegaConfBaseException as error:
+        raise ConfigError(first_sentence(error)) from error
+
+
+def from_plain(plain: Any) -> Campaign:
+    """A plain container (of a composed tree, or of a plan.json) as objects. Raises ConfigError as `parse` does."""
+    try:
+        merged = OmegaConf.merge(OmegaConf.structured(Campaign), plain)
+        campaign = OmegaConf.to_object(merged)
+    except OmegaConfBaseException as error:
+        raise ConfigError(first_sentence(error)) from error
+    assert isinstance(campaign, Campaign)
+    return campaign
+
+
+def to_plain(campaign: Campaign) -> dict[str, Any]:
+    """The resolved configuration as plain data, for plan.json and MLflow."""
+    plain = OmegaConf.to_container(OmegaConf.structured(campaign), resolve=True, enum_to_str=True)
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items()}
+
+
+def first_sentence(error: Exception) -> str:
+    """An error of Hydra or OmegaConf in one line, without its `full_key` tail."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    key = next((line for line in lines if line.startswith("full_key:")), "")
+    head = lines[0] if lines else type(error).__name__
+    return f"{head} ({key.removeprefix('full_key: ')})" if key else head

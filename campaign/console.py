@@ -1,0 +1,119 @@
+"""The one voice: `format_*` are pure, `show` prints. Plain lines, Korean and English text alike."""
+
+import sys
+from collections.abc import Iterable
+
+from campaign.errors import ExitCode
+from campaign.evidence import BootRecord, WitnessRow
+from campaign.gates.base import GateResult
+from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, acceptance_pp
+from campaign.plan import Plan, detectable, expected_minutes, prompt_paths, underpowered
+from verdict.words import Verdict
+
+INDENT = "              "  # under the verdict word's column
+
+
+def show(lines: str | Iterable[str]) -> None:
+    """Print, at once: a pipe shows progress too. Characters that the terminal cannot show are replaced, never fatal."""
+    for line in [lines] if isinstance(lines, str) else lines:
+        encoding = sys.stdout.encoding or "utf-8"
+        print(line.encode(encoding, "replace").decode(encoding), flush=True)
+
+
+def format_plan(plan: Plan) -> list[str]:
+    """What would be run: arms, schedule, claims, what can be seen, minutes."""
+    campaign, boots = plan.campaign, plan.schedule.n_boots
+    flipped = ", mirrored by its coin" if plan.flipped else ""
+    lines = [
+        f"{plan.run_id}",
+        f"  hypothesis  {campaign.hypothesis}",
+        f"  engine      {campaign.engine.name}: vLLM {campaign.engine.version} ({campaign.engine.build} build), "
+        f"model {campaign.model.name}, method {campaign.model.method}, K={campaign.model.num_speculative_tokens}",
+    ]
+    for name, arm in plan.arms.items():
+        lines += [f"  arm         {name}: {_overlays(arm.overlays)}"]
+        lines += [f"                knob {k.knob.name}={k.value} ({k.knob.variable}; {k.origin})" for k in arm.knobs]
+        lines += [f"                serve {_argument(key, value)}" for key, value in arm.serve]
+    lines += [f"  prompts     {name}: {path}" for name, path in prompt_paths(campaign).items()]
+    lines += [f"  claim       {_claim(plan, name)}" for name in plan.claims]
+    lines += [f"  gates       {', '.join(campaign.gates.switched_on())}"]
+    lines += [
+        f"  bracket     {' '.join(plan.schedule.blocks)}{flipped}: {boots} boots (A is base), "
+        f"about {expected_minutes(campaign, boots):.0f} minutes"
+    ]
+    return lines + format_resolution(plan)
+
+
+def format_resolution(plan: Plan) -> list[str]:
+    """The detectable effect, for the host's history or for three guesses; and whether that is enough."""
+    if plan.schedule.is_screen:
+        return ["  could see   no error bar of its own: a screen is never a verdict"]
+    source = "guess: this host has no history" if plan.history is None else "history of this host"
+    rows = [f"{mde:.1f} % at a boot sd of {sd:g} %" for sd, mde in detectable(plan) if mde is not None]
+    lines = [f"  could see   step/s {', '.join(rows)} ({source}; 80 % power)"]
+    shortfall = underpowered(plan)
+    return [*lines, f"  note        {shortfall}; it runs all the same"] if shortfall else lines
+
+
+def _overlays(overlays: tuple[object, ...]) -> str:
+    names = [str(getattr(o, "name", o)) for o in overlays]
+    return f"overlays {', '.join(names)}" if names else "no overlay"
+
+
+def _argument(key: str, value: object) -> str:
+    dashed = key.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{dashed}" if value else f"--no-{dashed}"
+    return f"--{dashed} {value}"
+
+
+def _claim(plan: Plan, name: str) -> str:
+    claim = plan.claims[name]
+    bound = {"superiority": f"gate >= {claim.bound:+g}", "no_difference": "0 inside the interval"}.get(
+        claim.kind.value, f"must stay within +-{claim.bound:g}"
+    )
+    return f"{name}: {claim.kind.value} on {claim.metric}, {bound} (registered {plan.claims_digest[:12]})"
+
+
+def format_boot(record: BootRecord, total: int, left_s: float | None) -> list[str]:
+    """One line a boot: what it gave, and how long the rest will take."""
+    eta = "" if left_s is None else f", about {_duration(left_s)} left"
+    took = _duration(record.seconds.get("total", 0.0))
+    head = f"boot {record.index}/{total}  {record.index:02d}-{record.letter} {record.arm:<10}"
+    if record.status != "ok":
+        lines = [f"{head} {record.status.upper()}: {record.reason} ({took})"]
+        return lines + [f"{INDENT}| {line}" for line in record.log_tail]
+    return [f"{head} {_figures(record)}  ({took}{eta})"]
+
+
+def _figures(record: BootRecord) -> str:
+    metrics = record.metrics
+    parts = [f"{metrics[STEP_PER_S]:.1f} step/s"] if STEP_PER_S in metrics else []
+    if TOK_PER_S in metrics and ACCEPTANCE_LENGTH in metrics:
+        parts.append(f"{metrics[TOK_PER_S]:.1f} tok/s at {metrics[ACCEPTANCE_LENGTH]:.2f} tok/step")
+    if acceptance_pp(1) in metrics:
+        parts.append(f"pos1 {metrics[acceptance_pp(1)]:.1f} %")
+    held = sum(row.ok for row in record.witness)
+    return "  ".join([*parts, f"witness {held}/{len(record.witness)}"])
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def format_witness(rows: tuple[WitnessRow, ...]) -> list[str]:
+    """The witness table: knob, layer, what, wanted, found."""
+    table = [("knob", "layer", "what", "wanted", "found", "", "from")]
+    table += [(r.knob, r.layer, r.what, r.wanted, r.found, "ok" if r.ok else "NOT OK", r.source) for r in rows]
+    widths = [min(44, max(len(row[i]) for row in table)) for i in range(len(table[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def format_gate(result: GateResult) -> list[str]:
+    """The gate's line, then its details."""
+    return [result.line, *(f"{INDENT}{line}" for line in result.details)]
+
+
+def format_verdict(word: Verdict, code: ExitCode) -> str:
+    """The last line of a run."""
+    return f"verdict {word.value} ({int(code)})"

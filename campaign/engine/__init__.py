@@ -1,0 +1,1 @@
+"""An engine's process from its start to its proven death, and the witness of what it ran."""

@@ -1,0 +1,74 @@
+"""The behaved layer: what really happened between two reports, as differences of each process's own counters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from campaign.engine.reports import Place, Report
+from campaign.evidence import WitnessRow
+
+MAX_SUFFIX = "_max"
+Bounds = Mapping[str, float]
+
+
+def rows(
+    knob: str, wanted: Mapping[str, Bounds], before: Sequence[Report], after: Sequence[Report]
+) -> list[WitnessRow]:
+    """One row a counter, over every process that has it; the worst one decides."""
+    earlier = {report.place: report for report in before}
+    return [_row(knob, counter, bounds, earlier, after) for counter, bounds in wanted.items()]
+
+
+def _row(
+    knob: str, counter: str, bounds: Bounds, earlier: Mapping[Place, Report], after: Sequence[Report]
+) -> WitnessRow:
+    seen = {report: over_window(counter, earlier.get(report.place), report) for report in after}
+    shown = {report: value for report, value in seen.items() if value is not None}
+    wrong = {report: value for report, value in shown.items() if isinstance(value, str) or not _within(value, bounds)}
+    told = wrong or shown
+    words = ", ".join(dict.fromkeys(v if isinstance(v, str) else f"{v:g}" for v in told.values())) or "(absent)"
+    ok = bool(shown) and not wrong
+    return WitnessRow(knob, "behaved", counter, _bounds_in_words(bounds), words, ok, ", ".join(map(str, told)))
+
+
+def over_window(counter: str, before: Report | None, after: Report) -> float | str | None:
+    """A counter's growth over the window: a number, a sentence when it cannot be told, None when it is not shown.
+
+    `NAME_max` of a histogram NAME is the largest key that grew (batches_in_flight_max). A plain NAME_max is the largest
+    since the start, and is taken as it stands.
+    """
+    now = after.section("behaved")
+    if counter not in now and counter.removesuffix(MAX_SUFFIX) not in now:
+        return None
+    if before is None:
+        return "no report before the window"
+    then = before.section("behaved")
+    histogram = now.get(counter.removesuffix(MAX_SUFFIX))
+    if counter.endswith(MAX_SUFFIX) and isinstance(histogram, dict):
+        return largest_that_grew(then.get(counter.removesuffix(MAX_SUFFIX), {}), histogram)
+    if counter.endswith(MAX_SUFFIX):
+        return float(now[counter])
+    return _growth(then.get(counter, 0), now[counter])
+
+
+def largest_that_grew(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | str:
+    """The largest key of a histogram with a positive difference; a sentence when a count fell or none grew."""
+    growth = {key: after[key] - before.get(key, 0) for key in after}
+    if any(step < 0 for step in growth.values()) or before.keys() - after.keys():
+        return "a count fell: the process started anew within the window"
+    grown = [int(key) for key, step in growth.items() if step > 0]
+    return float(max(grown)) if grown else "no step ran in the window"
+
+
+def _growth(before: float, after: float) -> float | str:
+    return (
+        float(after - before) if after >= before else f"it fell from {before:g} to {after:g}: the process started anew"
+    )
+
+
+def _within(value: float, bounds: Bounds) -> bool:
+    return bounds.get("min", value) <= value <= bounds.get("max", value)
+
+
+def _bounds_in_words(bounds: Bounds) -> str:
+    words = {"min": "at least", "max": "at most"}
+    return " and ".join(f"{words[kind]} {value:g}" for kind, value in bounds.items())

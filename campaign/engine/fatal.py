@@ -1,0 +1,112 @@
+"""Why an engine is gone or never will be ready: log lines after which waiting is useless, exit codes in words."""
+
+import re
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from campaign.engine.spec import READY_TIMEOUT
+from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
+
+ILLEGAL = "on CPUs with AMX a bf16 engine dies so after a short first request: send a long one first, or use float32"
+WORKER_DIED = re.compile(r"died unexpectedly \(exit code: (-?\d+)\)")
+SHELL_SIGNAL = 128  # a shell or a container reports death by signal n as 128 + n
+LAST_SIGNAL = 64
+
+
+@dataclass(frozen=True)
+class Fatal:
+    """A line after which the engine never becomes ready: whose fault, and what it means."""
+
+    error: type[CampaignError]
+    sentence: str
+    line: str
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    line: re.Pattern[str]
+    error: type[CampaignError]
+    say: Callable[[re.Match[str], Mapping[str, str]], str]
+
+
+def _engine_limit(_: re.Match[str], env: Mapping[str, str]) -> str:
+    limit = env.get(READY_TIMEOUT, "600")
+    return f"engine-ready timeout: the engine's own limit fired ({READY_TIMEOUT}={limit}), not ours"
+
+
+def _memory(found: re.Match[str], _: Mapping[str, str]) -> str:
+    return (
+        f"{found[1]} of the device's {found[2]} GiB are free, the engine wants {found[3]}; a retry would say the same"
+    )
+
+
+PATTERNS = (  # causes before consequences: one boot may print several
+    _Pattern(
+        re.compile(r"\[Errno 98\].*[Aa]ddress already in use"),
+        InvalidError,
+        lambda *_: "port in use: the engine could not bind it",
+    ),
+    _Pattern(
+        re.compile(r"Free memory on device \S+ \(([\d.]+)/([\d.]+) GiB\).*?\([\d.]+, ([\d.]+) GiB\)"),
+        EngineFailedError,
+        _memory,
+    ),
+    _Pattern(
+        re.compile(r"Error in memory profiling\. Initial free memory"),
+        HostUnfitError,
+        lambda *_: "co-tenant activity: free memory grew while the engine profiled it; retry on a quiet machine",
+    ),
+    _Pattern(
+        re.compile(r"Timed out waiting for engines? (?:to send initial message|core processes to start)"),
+        EngineFailedError,
+        _engine_limit,
+    ),
+    _Pattern(
+        re.compile(r"Engine core initialization failed\..*Failed core proc\(s\): \{\}"),
+        EngineFailedError,
+        _engine_limit,
+    ),
+    _Pattern(
+        re.compile(r"Engine core initialization failed\."),
+        EngineFailedError,
+        lambda *_: "the engine core did not start; the cause stands above in its log",
+    ),
+)
+
+
+def find(text: str, env: Mapping[str, str]) -> Fatal | None:
+    """The first fatal line of a log by the order of PATTERNS ."""
+    lines = text.splitlines()
+    for pattern in PATTERNS:
+        for line in lines:
+            if found := pattern.line.search(line):
+                return Fatal(pattern.error, pattern.say(found, env), line.strip())
+    return None
+
+
+def exit_words(code: int, text: str = "", *, by_us: bool = False) -> str:
+    """An exit code in words: `exited with 3`, `was killed by SIGKILL, sender unknown`; a log adds what a worker died of."""
+    number = _signal_number(code)
+    words = f"exited with {code}" if number is None else f"was killed by {_signal_words(number, by_us=by_us)}"
+    workers = sorted({int(found) for found in WORKER_DIED.findall(text)})
+    of = [f"a worker {exit_words(worker)}" for worker in workers]
+    return "; ".join([words, *of])
+
+
+def _signal_number(code: int) -> int | None:
+    if code < 0:
+        return -code
+    return code - SHELL_SIGNAL if SHELL_SIGNAL < code <= SHELL_SIGNAL + LAST_SIGNAL else None
+
+
+def _signal_words(number: int, *, by_us: bool) -> str:
+    """The signal and what is known of it. SIGKILL is no proof of the OOM killer: nothing here claims it."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    if by_us:
+        return f"{name}, sent by this runner"
+    notes = {"SIGKILL": "sender unknown", "SIGILL": ILLEGAL}
+    return f"{name}, {notes[name]}" if name in notes else name

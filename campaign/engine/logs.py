@@ -1,0 +1,88 @@
+"""What an engine's log says: the KV budget, unknown variables, lines after which waiting is useless, its last lines."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+TAIL_LINES = 40
+TAIL_BYTES = 64 * 1024
+KV_SIZE = re.compile(r"KV cache size: ([\d,]+) tokens")
+KV_CONCURRENCY = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.,]+)x")
+UNKNOWN_VARIABLE = re.compile(r"Unknown vLLM environment variable detected: (\w+)")
+ATTENTION_BACKEND = re.compile(r"Using (?:AttentionBackendEnum\.)?(\w+) (?:attention )?backend", re.IGNORECASE)
+WORTH_SHOWING = re.compile(
+    r"Async scheduling (?:not supported|is not compatible|will be disabled|is disabled)"
+    r"|using the V1 model runner instead"
+    r"|died unexpectedly|EngineDeadError"
+)
+
+
+@dataclass(frozen=True)
+class KvLog:
+    """The KV budget as printed, the smallest of all ranks. `contradiction` is a sentence when two numbers disagree."""
+
+    capacity_tokens: int
+    request_tokens: int | None  # what the concurrency was computed for
+    concurrency: float | None
+    ranks: int  # how many lines said so
+    contradiction: str = ""
+
+
+def read(log_file: Path) -> str:
+    """The whole log. What is not UTF-8 is replaced; a log that does not exist yet is empty."""
+    return log_file.read_text(encoding="utf-8", errors="replace") if log_file.exists() else ""
+
+
+def tail(log_file: Path, lines: int = TAIL_LINES) -> tuple[str, ...]:
+    """The last lines, read from the end so that a huge log costs nothing; blank ones are left out."""
+    if not log_file.exists():
+        return ()
+    with log_file.open("rb") as file:
+        file.seek(max(0, log_file.stat().st_size - TAIL_BYTES))
+        found = file.read().decode("utf-8", "replace").splitlines()
+    return tuple(line.rstrip() for line in found if line.strip())[-lines:]
+
+
+def kv(text: str) -> KvLog | None:
+    """The KV lines of a log; None when it has none. Several workers print: the minimum counts."""
+    sizes = [_number(found) for found in KV_SIZE.findall(text)]
+    if not sizes:
+        return None
+    pairs = [(_number(tokens), float(times.replace(",", ""))) for tokens, times in KV_CONCURRENCY.findall(text)]
+    least = min(pairs, key=lambda pair: pair[1], default=None)
+    capacity = min(sizes)
+    if least is None:
+        return KvLog(capacity, None, None, len(sizes))
+    return KvLog(capacity, *least, len(sizes), _contradiction(capacity, *least))
+
+
+def _contradiction(capacity: int, request_tokens: int, concurrency: float) -> str:
+    """The product of the printed, rounded concurrency must be the capacity; on hybrid models it has not been."""
+    product = request_tokens * concurrency
+    rounding = 0.005 * request_tokens + 1
+    if abs(product - capacity) <= rounding:
+        return ""
+    return (
+        f"the log says {capacity:,} KV tokens, but {concurrency:g} requests of {request_tokens:,} tokens "
+        f"({product:,.0f} in all); groups of different layers share the cache, so neither number alone is its size"
+    )
+
+
+def unknown_variables(text: str) -> tuple[str, ...]:
+    """Names that the engine does not know, each once, in the order of the log."""
+    return tuple(dict.fromkeys(UNKNOWN_VARIABLE.findall(text)))
+
+
+def attention_backend(text: str) -> str | None:
+    """The attention backend that the engine says it uses."""
+    found = ATTENTION_BACKEND.search(text)
+    return found[1] if found else None
+
+
+def worth_showing(text: str) -> tuple[str, ...]:
+    """Warnings that change what was measured: async scheduling or the runner decided otherwise, a worker that died."""
+    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if WORTH_SHOWING.search(line)))
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))

@@ -1,0 +1,185 @@
+"""Is it ready? A ladder: the process lives, our nonce answers on the port, and a real generation comes back.
+
+An open port is not readiness, `/health` 200 is not, and "Application startup complete." is not: each has been seen on
+engines that could not generate, or that were somebody else's.
+"""
+
+import http.client
+import json
+import subprocess
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from campaign.engine import fatal, logs
+from campaign.engine import port as ports
+from campaign.engine.family import Family
+from campaign.engine.spec import EngineSpec
+from campaign.errors import EngineFailedError, InvalidError
+
+POLL_S = 0.1
+ASK_TIMEOUT_S = 5.0
+DYING_S = 5.0  # between a broken connection or a fatal line, and the exit that explains it
+FIRST_TOKENS = 8
+
+
+class Rung(Enum):
+    """How far a boot came; the value says what is still missing."""
+
+    process = "its process lives, but the port does not answer"
+    models = "/v1/models answers, but a generation does not"
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One boot that is not ready yet. `deadline_s` is on the monotonic clock."""
+
+    spec: EngineSpec
+    process: subprocess.Popen[bytes]
+    family: Family
+    deadline_s: float
+
+    @property
+    def left_s(self) -> float:
+        """Seconds to the deadline, never below a moment."""
+        return max(0.1, self.deadline_s - time.monotonic())
+
+
+def wait(boot: Boot) -> float:
+    """Climb the ladder; returns the seconds that the first, cold generation took.
+
+    Raises EngineFailedError when the engine dies, says that it never will be ready, answers with errors, or passes the
+    deadline; InvalidError when somebody else answers on the port; HostUnfitError when the machine is the cause.
+    """
+    while time.monotonic() < boot.deadline_s:
+        _check_alive(boot)
+        if _models_answer(boot):
+            _check_listeners(boot)
+            return _first_generation(boot)
+        time.sleep(POLL_S)
+    raise _failed(boot, f"not ready after {boot.spec.boot_timeout_s:g} s: {Rung.process.value}")
+
+
+def died(boot: Boot, when: str) -> EngineFailedError:
+    """The error for a process that has exited: its exit code or signal in words, and where its log is."""
+    text = logs.read(boot.spec.log_file)
+    code = boot.process.returncode
+    return EngineFailedError(f"the engine {fatal.exit_words(code, text)} {when}{where(boot.spec)}")
+
+
+def where(spec: EngineSpec) -> str:
+    """The end of a sentence: the log, and the last line in it that tells of an error."""
+    lines = logs.tail(spec.log_file)
+    telling = [line for line in lines if "Error" in line or "error" in line] or list(lines)
+    last = f"; last words: {telling[-1][:300]}" if telling else ""
+    return f"; see {spec.log_file}{last}"
+
+
+def _check_alive(boot: Boot) -> None:
+    boot.family.look()
+    found = fatal.find(logs.read(boot.spec.log_file), boot.spec.env)
+    if found is None:
+        if boot.process.poll() is not None:
+            raise died(boot, "while booting")
+        return
+    _exited(boot)
+    holder = ports.listener(boot.spec.port) if found.error is InvalidError else None
+    by = f"; port {boot.spec.port} is held by {holder}" if holder else ""
+    raise found.error(f"{found.sentence}{by} (line: {found.line[:300]}); see {boot.spec.log_file}")
+
+
+def _exited(boot: Boot) -> bool:
+    """Give a dying process the time to write its last lines. Whether it did exit."""
+    try:
+        boot.process.wait(min(DYING_S, boot.left_s))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _models_answer(boot: Boot) -> bool:
+    """Whether our own server lists our nonce. Raises for a server that is another's, and for one that refuses us."""
+    status, body = ports.get(boot.spec.port, "/v1/models", min(ASK_TIMEOUT_S, boot.left_s), boot.spec.headers)
+    if status in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
+        _check_listeners(boot)
+        raise _failed(
+            boot, f"auth required: /v1/models answers {status}; give the engine's key in engine.pass_env: VLLM_API_KEY"
+        )
+    if status != http.client.OK:
+        return False
+    ids = ports.model_ids(body)
+    if ids is None or boot.spec.nonce not in ids:
+        raise _foreign(boot, f"serves {', '.join(ids) if ids else body[:80]!r}, wanted {boot.spec.nonce}")
+    return True
+
+
+def _check_listeners(boot: Boot) -> None:
+    """Every listener of the port must be ours: SO_REUSEPORT lets two servers share one, and answer in turn."""
+    ours = {proc.pid for proc in boot.family.look()}
+    others = {pid for pid in ports.listening_pids(boot.spec.port) if pid is not None} - ours
+    if others:
+        raise _foreign(boot, f"is shared with pid {', '.join(map(str, sorted(others)))}, which this run did not start")
+
+
+def _foreign(boot: Boot, what: str) -> InvalidError:
+    holder = ports.listener(boot.spec.port)
+    ours = holder is not None and holder.pid in {proc.pid for proc in boot.family.look()}
+    kind = "wrong model: our own engine on port" if ours else "foreign server: port"
+    advice = "stop it, or choose another host.port"
+    return InvalidError(f"{kind} {boot.spec.port} {what}; it is {holder}; {advice}; see {boot.spec.log_file}")
+
+
+def _first_generation(boot: Boot) -> float:
+    started = time.monotonic()
+    body = {
+        "model": boot.spec.nonce,
+        "prompt": boot.spec.first_prompt,
+        "max_tokens": FIRST_TOKENS,
+        "temperature": 0,
+        "ignore_eos": True,
+    }
+    status, answer = _post(boot, body)
+    if status == 0:
+        raise _no_answer(boot, answer)
+    if status != http.client.OK:
+        raise _failed(boot, f"health only: the first generation answered {status}: {answer[:200]}")
+    if problem := _problem(answer, boot.spec.nonce):
+        raise _failed(boot, f"the first generation {problem}")
+    return time.monotonic() - started
+
+
+def _post(boot: Boot, body: dict[str, Any]) -> tuple[int, str]:
+    """The first completion may take all that is left of the boot: it compiles what is cold."""
+    connection = http.client.HTTPConnection("127.0.0.1", boot.spec.port, timeout=boot.left_s)
+    try:
+        headers = {"Content-Type": "application/json", **boot.spec.headers}
+        connection.request("POST", "/v1/completions", json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException) as error:
+        return 0, f"{type(error).__name__}: {error}"
+    finally:
+        connection.close()
+
+
+def _no_answer(boot: Boot, reason: str) -> EngineFailedError:
+    if _exited(boot):
+        return died(boot, f"on its first request ({reason})")
+    return _failed(boot, f"not ready after {boot.spec.boot_timeout_s:g} s: {Rung.models.value} ({reason})")
+
+
+def _problem(answer: str, nonce: str) -> str:
+    """What is wrong with a 200; empty when it holds tokens of our model."""
+    try:
+        found = json.loads(answer)
+        model, tokens = found["model"], found["usage"]["completion_tokens"]
+    except (ValueError, TypeError, KeyError):
+        return f"is no completion: {answer[:200]}"
+    if model != nonce:
+        return f"came from {model}, wanted {nonce}"
+    return "" if tokens else "held no token"
+
+
+def _failed(boot: Boot, sentence: str) -> EngineFailedError:
+    return EngineFailedError(f"{sentence}{where(boot.spec)}")

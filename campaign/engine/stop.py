@@ -1,0 +1,121 @@
+"""Stopping an engine, and proving that nothing of it is left."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+
+from campaign.engine import port as ports
+from campaign.engine import processes, shared_memory
+from campaign.engine.family import Family, send
+from campaign.engine.processes import Proc
+from campaign.engine.spec import RUN_MARKER
+
+POLL_S = 0.02
+ORPHAN_GRACE_S = 3.0  # what outlives the first process of the engine is not going to end by itself
+KILL_TIMEOUT_S = 10.0  # death by SIGKILL is not instant while the kernel frees much memory
+PORT_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class StopFacts:
+    """How an engine ended. Anything in `leftovers` makes the machine unfit for the next boot."""
+
+    seconds: float
+    killed: bool  # SIGKILL was needed
+    exit_code: int | None  # of the first process; negative is a signal
+    leftovers: tuple[str, ...]  # processes, a port, shared memory that are still there
+    swept: tuple[str, ...]  # shared memory that its dead processes left, and that was removed
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What to look for after the engine is dead."""
+
+    port: int
+    shm_before: frozenset[str]  # there before it started
+    shm_ours: frozenset[str]  # seen in its processes
+
+
+def stop(process: subprocess.Popen[bytes], family: Family, timeout_s: float, remains: Remains) -> StopFacts:
+    """SIGTERM to everything that descends from the engine, a deadline, SIGKILL, and the proof of death."""
+    started = time.monotonic()
+    members = family.look()
+    ours = remains.shm_ours | shared_memory.held_by(proc.pid for proc in members)
+    _terminate(process, members)
+    killed = not _died(process, family, timeout_s)
+    alive = kill(family) if killed else ()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(POLL_S)
+    swept, left = shared_memory.sweep(ours, remains.shm_before)
+    return StopFacts(
+        seconds=time.monotonic() - started,
+        killed=killed,
+        exit_code=process.returncode,
+        leftovers=(*(f"{proc} survived SIGKILL" for proc in alive), *_port_holder(remains.port), *left),
+        swept=swept,
+    )
+
+
+def sweep(run_marker: str, timeout_s: float) -> tuple[str, ...]:
+    """End what a crashed run left: every process that carries its marker, their sessions and their descendants.
+
+    Returns who was ended. For `resume`, before the first boot. Raises nothing: what survives is seen at preflight.
+    """
+    found = _marked(run_marker)
+    names = tuple(str(proc) for proc in found)
+    send(found, signal.SIGTERM)
+    deadline = time.monotonic() + timeout_s
+    while (found := _marked(run_marker)) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    deadline = time.monotonic() + KILL_TIMEOUT_S
+    while (found := _marked(run_marker)) and time.monotonic() < deadline:
+        send(found, signal.SIGKILL)
+        time.sleep(POLL_S)
+    return names
+
+
+def _marked(run_marker: str) -> tuple[Proc, ...]:
+    procs = processes.table()
+    seeds = {pid for pid in procs if pid != os.getpid() and processes.carries(pid, RUN_MARKER, run_marker)}
+    members = processes.descending(procs, seeds, {procs[pid].session for pid in seeds} - {os.getsid(0)})
+    return tuple(procs[pid] for pid in sorted(members - {os.getpid()}) if procs[pid].alive)
+
+
+def _terminate(process: subprocess.Popen[bytes], members: tuple[Proc, ...]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    send((proc for proc in members if proc.session != process.pid), signal.SIGTERM)
+
+
+def _died(process: subprocess.Popen[bytes], family: Family, timeout_s: float) -> bool:
+    """Whether the whole family is dead before the deadline; it comes sooner once the first process is gone."""
+    deadline = time.monotonic() + timeout_s
+    leader_gone = False
+    while time.monotonic() < deadline:
+        if process.poll() is not None and not leader_gone:
+            leader_gone, deadline = True, min(deadline, time.monotonic() + ORPHAN_GRACE_S)
+        if not family.look() and leader_gone:
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
+def kill(family: Family) -> tuple[Proc, ...]:
+    """SIGKILL until nobody lives; returns who does all the same (a process stuck in the kernel)."""
+    deadline = time.monotonic() + KILL_TIMEOUT_S
+    while alive := family.look():
+        send(alive, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            return alive
+        time.sleep(POLL_S)
+    return ()
+
+
+def _port_holder(port: int) -> tuple[str, ...]:
+    deadline = time.monotonic() + PORT_TIMEOUT_S
+    while (holder := ports.listener(port)) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    return (f"port {port} is held by {holder}",) if holder else ()

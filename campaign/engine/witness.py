@@ -1,0 +1,171 @@
+"""Is every knob really on? Asked, resolved, behaved, attested: what the engine's own processes show.
+
+Pure. Each doubt is a row that is not ok, with what was found; nothing here raises because a knob is off.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from campaign.engine import attested, behaved, logs
+from campaign.engine.attested import StagedModule
+from campaign.engine.reports import Report
+from campaign.engine.spec import OURS_PREFIX, EngineSpec, argument
+from campaign.evidence import WitnessRow
+
+ENGINE = "engine"  # rows that belong to no knob
+ABSENT = "(absent)"
+UNSET = "(unset)"
+
+
+@dataclass(frozen=True)
+class KnobAsked:
+    """A knob with the value wanted (None: it must be unset), how it travels, and what the engine must show for it."""
+
+    name: str
+    value: str | None
+    variable: str | None = None
+    serve_argument: str | None = None
+    resolved: Mapping[str, object] = field(default_factory=dict)
+    behaved: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict
+    )  # counter -> {"min": x} and / or {"max": y}
+
+
+def rows(
+    knobs: Sequence[KnobAsked],
+    before: Sequence[Report],
+    after: Sequence[Report] | None,
+    *,
+    spec: EngineSpec,
+    log: str,
+    staged: Iterable[StagedModule] = (),
+) -> tuple[WitnessRow, ...]:
+    """The whole witness of a boot. Without `after` (before the window) nothing is said about behaviour."""
+    now = after if after is not None else before
+    found = [*processes(before, after), *variables(spec, log)]
+    for knob in knobs:
+        found += asked(knob, spec, now)
+        found += resolved(knob, now)
+        if after is not None:
+            found += behaved.rows(knob.name, knob.behaved, before, after)
+        if not knob.resolved and not knob.behaved:
+            found.append(_unwitnessed(knob))
+    return (*found, *attested.rows(staged, now, str(spec.stage_path)))
+
+
+def not_ok(found: Iterable[WitnessRow]) -> tuple[WitnessRow, ...]:
+    """The rows that make the boot INVALID."""
+    return tuple(row for row in found if not row.ok)
+
+
+def sentence(row: WitnessRow) -> str:
+    """A row that is not ok, in words."""
+    source = f" ({row.source})" if row.source else ""
+    return f"{row.knob}: {row.layer} {row.what} is {row.found}, wanted {row.wanted}{source}"
+
+
+def processes(before: Sequence[Report], after: Sequence[Report] | None) -> list[WitnessRow]:
+    """Somebody answers; after the window the same processes answer as before it."""
+    there = ", ".join(map(str, before)) or "nobody"
+    found = [
+        WitnessRow(ENGINE, "attested", "processes answering", "at least one", there, bool(before), "engine_report")
+    ]
+    if after is None:
+        return found
+    pids = {report.place: report.pid for report in after}
+    for report in before:
+        pid = pids.get(report.place)
+        words = "no answer" if pid is None else f"pid {pid}"
+        what = f"{report.role} {report.rank} after the window"
+        found.append(
+            WitnessRow(ENGINE, "attested", what, f"pid {report.pid}", words, pid == report.pid, "engine_report")
+        )
+    return found
+
+
+def variables(spec: EngineSpec, log: str) -> list[WitnessRow]:
+    """A variable that we set and the engine does not know is a knob that silently does nothing; others' only count."""
+    unknown = logs.unknown_variables(log)
+    expected = {name for name in unknown if name in spec.declared or name.startswith(OURS_PREFIX)}
+    wrong = [name for name in unknown if name in spec.env and name not in expected]
+    others = len(unknown) - len(expected) - len(wrong)
+    summary = f"{len(wrong)} of ours, {others} of others" if unknown else "none"
+    found = [WitnessRow(ENGINE, "asked", "unknown variables", "none of ours", summary, not wrong, "log")]
+    for name in wrong:
+        words = f"unknown to the engine{_instead(name, log)}"
+        found.append(WitnessRow(ENGINE, "asked", name, f"{spec.env[name]}, read by the engine", words, False, "log"))
+    return found
+
+
+def asked(knob: KnobAsked, spec: EngineSpec, reports: Sequence[Report]) -> list[WitnessRow]:
+    """The knob was really given, and the engine's processes see it in their own environment."""
+    found = []
+    if knob.variable:
+        wanted = UNSET if knob.value is None else knob.value
+        given = spec.env.get(knob.variable, UNSET)
+        found.append(
+            WitnessRow(knob.name, "asked", f"{knob.variable} given", wanted, given, given == wanted, "environment")
+        )
+        seen = {report: report.section("environment").get(knob.variable, UNSET) for report in reports}
+        found.append(_agreed(knob.name, "asked", f"{knob.variable} seen", wanted, seen))
+    if knob.serve_argument:
+        words = _words(knob.serve_argument, knob.value)
+        ok = _contains(spec.argv, words) if words else not _contains(spec.argv, (f"--{_flag(knob.serve_argument)}",))
+        text = " ".join(words) or UNSET
+        found.append(WitnessRow(knob.name, "asked", knob.serve_argument, text, text if ok else ABSENT, ok, "arguments"))
+    return found
+
+
+def resolved(knob: KnobAsked, reports: Sequence[Report]) -> list[WitnessRow]:
+    """What the engine made of it. Every rank of a role that shows the key must agree; nobody showing it is not ok."""
+    found = []
+    for key, wanted in knob.resolved.items():
+        seen = {report: lookup(report, "resolved", key) for report in reports}
+        roles = {report.role for report, value in seen.items() if value is not None}
+        shown = {report: value for report, value in seen.items() if report.role in roles}
+        found.append(_agreed(knob.name, "resolved", key, wanted, shown))
+    return found
+
+
+def lookup(report: Report, section: str, key: str) -> Any:
+    """A key of a section; `overlays.NAME.key` is what an overlay's own code published. None when it is absent."""
+    if not key.startswith("overlays."):
+        return report.section(section).get(key)
+    value: Any = report.raw
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _agreed(knob: str, layer: Any, what: str, wanted: object, seen: Mapping[Report, object]) -> WitnessRow:
+    """One row over all processes. Types count: a 1 is not True."""
+    wrong = {r: v for r, v in seen.items() if type(v) is not type(wanted) or v != wanted}
+    shown = wrong or seen
+    values = ", ".join(dict.fromkeys(ABSENT if v is None else str(v) for v in shown.values())) or ABSENT
+    return WitnessRow(knob, layer, what, str(wanted), values, bool(seen) and not wrong, ", ".join(map(str, shown)))
+
+
+def _unwitnessed(knob: KnobAsked) -> WitnessRow:
+    wanted, found = "a witness", "not confirmed: nothing says what the engine shows for it"
+    return WitnessRow(knob.name, "resolved", f"value {knob.value}", wanted, found, False, "manifest")
+
+
+def _words(name: str, value: str | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    switch = {"true": True, "false": False}.get(value)
+    return argument(name, value if switch is None else switch)
+
+
+def _flag(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _contains(argv: Sequence[str], words: Sequence[str]) -> bool:
+    return any(tuple(argv[i : i + len(words)]) == tuple(words) for i in range(len(argv)))
+
+
+def _instead(name: str, log: str) -> str:
+    actual = logs.attention_backend(log) if "ATTENTION_BACKEND" in name else None
+    return f"; it uses the attention backend {actual}" if actual else ""

@@ -1,0 +1,100 @@
+"""The error tree and the exit codes (house.md, "Exit codes").
+
+CampaignError                 a fault of ours when nothing below fits            70
+├── ConfigError               the operator's input is wrong                       2
+├── DriftError                an engine file is not the one the overlay pins      6
+├── InvalidError              not what was asked was (or would be) measured       5
+├── HostUnfitError            this machine cannot measure now                     4
+├── SkippedError              another run holds the lease                         7
+├── EngineFailedError         an arm's engine died, hung or answered with errors  1
+└── TrackingError             the tracker does not take the results (they are on disk)
+"""
+
+import sys
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the process says to a script."""
+
+    PASS = 0
+    FAIL = 1
+    CONFIG = 2
+    INCONCLUSIVE = 3
+    VOID = 4
+    INVALID = 5
+    DRIFT = 6
+    SKIPPED = 7
+    FAULT = 70
+    INTERRUPTED = 130
+
+
+WORST_FIRST = (
+    ExitCode.INTERRUPTED,
+    ExitCode.FAULT,
+    ExitCode.CONFIG,
+    ExitCode.DRIFT,
+    ExitCode.INVALID,
+    ExitCode.FAIL,
+    ExitCode.VOID,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.SKIPPED,
+    ExitCode.PASS,
+)
+
+
+def worst(codes: list[ExitCode]) -> ExitCode:
+    """The code that decides for a list of them; PASS only when the list is not empty and all passed."""
+    return min(codes, key=WORST_FIRST.index) if codes else ExitCode.INCONCLUSIVE
+
+
+class CampaignError(Exception):
+    """Root of what this package raises on purpose."""
+
+    exit_code = ExitCode.FAULT
+
+
+class ConfigError(CampaignError):
+    """The operator's input is wrong; nothing was started."""
+
+    exit_code = ExitCode.CONFIG
+
+
+class DriftError(CampaignError):
+    """A file of the engine is not the one that an overlay pins."""
+
+    exit_code = ExitCode.DRIFT
+
+
+class InvalidError(CampaignError):
+    """Not what was asked was measured: a knob that is off, equal arms, a foreign server."""
+
+    exit_code = ExitCode.INVALID
+
+
+class HostUnfitError(CampaignError):
+    """This machine cannot measure now; the experiment is not blamed."""
+
+    exit_code = ExitCode.VOID
+
+
+class SkippedError(CampaignError):
+    """Another run holds the lease."""
+
+    exit_code = ExitCode.SKIPPED
+
+
+class EngineFailedError(CampaignError):
+    """The engine died, hung or answered with an error. It is a result about its arm, never slow data."""
+
+    exit_code = ExitCode.FAIL
+
+
+class TrackingError(CampaignError):
+    """The tracker refused the results. They are on disk and can be imported later."""
+
+
+def complain(sentence: str, code: ExitCode) -> None:
+    """One sentence on stderr, with the code that the process ends with."""
+    sys.stderr.write(f"{code.name.lower()} ({int(code)}): {sentence}\n")
+    sys.stderr.flush()

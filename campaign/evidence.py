@@ -1,0 +1,113 @@
+"""What a bracket leaves behind for the gates to judge. Values only: nothing here reads a file, a clock or an engine."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from verdict.claims import Claim
+from verdict.history import History
+
+Status = Literal["ok", "failed", "invalid", "void"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One prompt's answer in one boot."""
+
+    prompt_id: str
+    prompt_set: str  # quality | korean | decode | heldout
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: str
+    prompt_tokens: int
+    ok: bool | None = None  # what the prompt's checker said; None where it has none
+    why: str = ""  # the checker's sentence when it is not ok
+
+
+@dataclass(frozen=True)
+class DraftCounts:
+    """Speculation counters over a stretch of requests; accepted[i] belongs to draft position i + 1."""
+
+    drafts: int
+    accepted: tuple[int, ...]
+
+    def rates_pp(self) -> tuple[float, ...]:
+        """Acceptance per position in percentage points; empty when nothing was drafted (never 0 %)."""
+        return tuple(100.0 * a / self.drafts for a in self.accepted) if self.drafts else ()
+
+    @property
+    def acceptance_length(self) -> float | None:
+        """Tokens per draft step, 1 + accepted / drafts; None when nothing was drafted."""
+        return 1.0 + sum(self.accepted) / self.drafts if self.drafts else None
+
+
+@dataclass(frozen=True)
+class KvFacts:
+    """The engine's KV budget as it reports it, and what the configuration needs."""
+
+    capacity_tokens: int
+    block_size: int
+    blocks: int
+    max_num_seqs: int
+    max_model_len: int
+    batches_in_flight: int
+    draft_tokens: int
+
+    @property
+    def needed_blocks(self) -> int:
+        """max_num_seqs * ceil((max_model_len + batches_in_flight * (K + 1)) / block) (house.md)."""
+        tokens = self.max_model_len + self.batches_in_flight * (self.draft_tokens + 1)
+        return self.max_num_seqs * -(-tokens // self.block_size)
+
+
+@dataclass(frozen=True)
+class WitnessRow:
+    """One layer of one knob's witness: what was wanted, what the engine showed."""
+
+    knob: str
+    layer: Literal["asked", "resolved", "behaved", "attested"]
+    what: str
+    wanted: str
+    found: str
+    ok: bool
+    source: str = ""  # which process or file showed it
+
+
+@dataclass(frozen=True)
+class BootRecord:
+    """One boot, the datum of the bracket."""
+
+    index: int  # from 1, in the order they ran
+    letter: Literal["A", "B"]  # A is base
+    arm: str
+    status: Status
+    reason: str = ""  # why it is not ok, one sentence
+    log_tail: tuple[str, ...] = ()
+    metrics: dict[str, float] = field(default_factory=dict)  # names.py
+    natural: DraftCounts | None = None  # natural-length prompts: what acceptance is claimed on
+    by_prompt: dict[str, DraftCounts] = field(default_factory=dict)
+    window: DraftCounts | None = None  # the fixed-length window
+    answers: tuple[Answer, ...] = ()
+    kv: KvFacts | None = None
+    witness: tuple[WitnessRow, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)  # boot, warm_up, prompts, window, stop
+    facts: dict[str, str] = field(default_factory=dict)  # runner, method, stage digest, pid, ...
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All boots of one experiment, in the order they ran, with what was registered before the first."""
+
+    experiment: str
+    boots: tuple[BootRecord, ...]
+    claims: dict[str, Claim]
+    letters: str  # the planned schedule after the coin, e.g. ABBABAAB
+    history: History | None = None
+
+    def of(self, letter: str) -> tuple[BootRecord, ...]:
+        """The boots of one arm's letter."""
+        return tuple(b for b in self.boots if b.letter == letter)
+
+    def values(self, metric: str) -> list[float] | None:
+        """The metric of every boot in run order; None unless every planned boot gave it."""
+        found = [b.metrics[metric] for b in self.boots if b.status == "ok" and metric in b.metrics]
+        return found if len(found) == len(self.letters) else None

@@ -1,0 +1,70 @@
+"""Does the candidate do more decode steps a second?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import log
+from statistics import fmean
+
+from campaign.evidence import BootRecord, Evidence
+from campaign.gates.base import GateResult
+from campaign.gates.claimed import judge_claim, unjudged
+from campaign.gates.footing import sound, unanswered
+from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S
+from verdict.sentence import head
+from verdict.words import Verdict
+
+GATE = "step_rate"
+LABEL = "step/s"
+ADDS_UP_WITHIN_LN = 0.005
+
+
+@dataclass
+class StepRate:
+    """Judges the registered claim of this name, superiority of step/s; a boot with lost answers is no speed (D7)."""
+
+    claim: str = "step_rate"
+
+    def check(self, evidence: Evidence) -> GateResult:
+        """The claim's verdict, with the consistency of step/s, tok/s and acceptance length in the details."""
+        claim = evidence.claims.get(self.claim)
+        if claim is None:
+            return unjudged(GATE, LABEL, f"no claim is registered as {self.claim}")
+        missing = unanswered(evidence)
+        if missing:
+            return GateResult(GATE, Verdict.FAIL, f"{head(Verdict.FAIL, LABEL)}{missing}: no rate of lost answers")
+        found = judge_claim(GATE, claim, evidence)
+        return replace(found, details=found.details + consistency(evidence)) if found.judgement else found
+
+
+def consistency(evidence: Evidence) -> tuple[str, ...]:
+    """That ln tok/s = ln step/s + ln acceptance length between the arms (statistics.md 1.1); empty without counters."""
+    parts = [_ln_ratio(evidence, reading) for reading in (_tok_per_s, _step_per_s, _acceptance_length)]
+    if None in parts:
+        return ()
+    tok, step, length = (part or 0.0 for part in parts)
+    rest = tok - step - length
+    adds_up = "adds up" if abs(rest) <= ADDS_UP_WITHIN_LN else "does not add up, the counters are suspect"
+    terms = f"ln tok/s {tok:+.4f} = ln step/s {step:+.4f} + ln acceptance length {length:+.4f}"
+    return (f"{terms}, rest {rest:+.4f}: {adds_up}",)
+
+
+def _ln_ratio(evidence: Evidence, reading: Callable[[BootRecord], float | None]) -> float | None:
+    """Mean ln of candidate less mean ln of base; None where a boot has no positive reading."""
+    arms = [[reading(boot) for boot in sound(evidence, letter)] for letter in "AB"]
+    logs = [[log(value) for value in arm if value is not None and value > 0] for arm in arms]
+    if any(len(found) < len(arm) or not arm for found, arm in zip(logs, arms, strict=True)):
+        return None
+    return fmean(logs[1]) - fmean(logs[0])
+
+
+def _tok_per_s(boot: BootRecord) -> float | None:
+    return boot.metrics.get(TOK_PER_S)
+
+
+def _step_per_s(boot: BootRecord) -> float | None:
+    return boot.metrics.get(STEP_PER_S)
+
+
+def _acceptance_length(boot: BootRecord) -> float | None:
+    """Of the same window as the two rates, where its counters are kept."""
+    return boot.window.acceptance_length if boot.window else boot.metrics.get(ACCEPTANCE_LENGTH)

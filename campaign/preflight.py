@@ -1,0 +1,76 @@
+"""What is checked before the first boot: an engine costs minutes, these cost seconds."""
+
+import shutil
+from pathlib import Path
+
+from campaign.engine.port import listener
+from campaign.errors import ConfigError, DriftError, HostUnfitError, InvalidError
+from campaign.plan import Plan
+from overlays import errors as overlay_errors
+from overlays.base import BaseTree, base_tree
+from overlays.stage import check
+
+GB = 1e9
+
+
+def preflight(plan: Plan) -> BaseTree:
+    """The engine's own package tree, once every arm's overlays fit it and the machine can take a boot.
+
+    Raises ConfigError (no such engine, wrong version, missing model), DriftError (a preimage), HostUnfitError (disk)
+    and InvalidError (somebody else listens on the port).
+    """
+    base = fitting_base(plan)
+    _check_models(plan)
+    _check_disk(plan)
+    _check_port(plan.campaign.host.port)
+    return base
+
+
+def fitting_base(plan: Plan) -> BaseTree:
+    """The installed engine, with the preimages of both arms' overlays verified by hash."""
+    engine = plan.campaign.engine
+    if not Path(engine.python).exists():
+        raise ConfigError(f"engine.python: no interpreter at {engine.python}; `make setup` makes it")
+    try:
+        base = base_tree(Path(engine.python))
+        _check_version(plan, base)
+        for arm in plan.arms.values():
+            check(base, arm.overlays)
+    except overlay_errors.DriftError as error:
+        raise DriftError(str(error)) from error
+    except overlay_errors.OverlayError as error:
+        raise ConfigError(str(error)) from error
+    return base
+
+
+def _check_version(plan: Plan, base: BaseTree) -> None:
+    engine = plan.campaign.engine
+    if (base.version, base.build) != (engine.version, engine.build):
+        raise ConfigError(
+            f"engine {engine.name} is configured as vLLM {engine.version} ({engine.build}), but {engine.python} has "
+            f"{base.version} ({base.build}); choose another engine= or install the right one"
+        )
+
+
+def _check_models(plan: Plan) -> None:
+    model = plan.campaign.model
+    for key, path in (("target", model.target), ("drafter", model.drafter)):
+        if path is not None and path.startswith("/") and not (Path(path) / "config.json").is_file():
+            raise ConfigError(f"model.{key}: no config.json in {path}; `make testbed` rebuilds the toy pair")
+
+
+def _check_disk(plan: Plan) -> None:
+    host = plan.campaign.host
+    runs = Path(host.runs_dir)
+    runs.mkdir(parents=True, exist_ok=True)
+    free_gb = shutil.disk_usage(runs).free / GB
+    if free_gb < host.min_free_gb:
+        raise HostUnfitError(f"{free_gb:.1f} GB free at {runs}, wanted {host.min_free_gb:g} (host.min_free_gb)")
+
+
+def _check_port(port: int) -> None:
+    found = listener(port)
+    if found is not None:
+        raise InvalidError(
+            f"foreign server on port {port}: {found}; nothing was started. Stop it, or choose another host.port"
+        )

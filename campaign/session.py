@@ -1,0 +1,116 @@
+"""The bracket: its boots in order, each journaled before the next, then the gates. Reads as the run does."""
+
+import json
+import time
+from dataclasses import dataclass
+
+from campaign.console import format_boot
+from campaign.errors import DriftError, ExitCode, InvalidError, worst
+from campaign.evidence import BootRecord, Evidence
+from campaign.gates.base import GateResult
+from campaign.journal import plain
+from campaign.names import BASE, CANDIDATE
+from campaign.plan import Plan
+from campaign.trial import Bench, run_boot
+from verdict.claims import ClaimKind
+from verdict.words import Verdict
+
+CODES = {
+    Verdict.PASS: ExitCode.PASS,
+    Verdict.FAIL: ExitCode.FAIL,
+    Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+    Verdict.VOID: ExitCode.VOID,
+    Verdict.INVALID: ExitCode.INVALID,
+}
+WORDS = {code: word for word, code in CODES.items()}
+WORD_WIDTH = 14
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The experiment's verdict and what it rests on."""
+
+    evidence: Evidence
+    results: tuple[GateResult, ...]
+    verdict: Verdict
+    code: ExitCode
+
+
+def run_bracket(bench: Bench) -> Outcome:
+    """All boots that the journal does not hold yet, then the verdict. Stops at the first boot that is not ok."""
+    records = list(bench.folder.records())
+    _check_unchanged(bench, records)
+    for boot in bench.plan.boots[len(records) :]:
+        if records and records[-1].status != "ok":
+            break
+        record = _proven_unlike(bench.plan, records, run_boot(bench, boot))
+        records.append(record)
+        bench.folder.append({"event": "boot", "time_unix_s": time.time(), "boot": plain(record)})
+        for line in format_boot(record, len(bench.plan.boots), _left_s(bench.plan, records)):
+            bench.say(line)
+    return judge(bench.plan, tuple(records))
+
+
+def _left_s(plan: Plan, records: list[BootRecord]) -> float | None:
+    left = len(plan.boots) - len(records)
+    if not left or records[-1].status != "ok":
+        return None
+    return left * sum(r.seconds["total"] for r in records) / len(records)
+
+
+def _check_unchanged(bench: Bench, records: list[BootRecord]) -> None:
+    """A resumed run must go on with the engine it began with. Raises DriftError."""
+    for record in records:
+        now = bench.stages[record.arm].digest
+        if record.facts.get("stage", now) != now:
+            raise DriftError(
+                f"boot {record.index:02d}-{record.letter} ran on stage {record.facts['stage'][:12]}, the engine and "
+                f"overlays of arm {record.arm} now make {now[:12]}; start a new run"
+            )
+
+
+def _proven_unlike(plan: Plan, records: list[BootRecord], record: BootRecord) -> BootRecord:
+    """The record; invalid when the other arm already showed all that the candidate's knobs are to change."""
+    if any(c.kind is ClaimKind.no_difference for c in plan.claims.values()) or record.status != "ok":
+        return record
+    both = {r.arm: json.loads(r.facts["resolved"]) for r in [*records, record] if r.status == "ok"}
+    if both.keys() != {BASE, CANDIDATE}:
+        return record
+    try:
+        _require_unlike(plan, both)
+    except InvalidError as error:
+        return BootRecord(record.index, record.letter, record.arm, "invalid", str(error), facts=record.facts)
+    return record
+
+
+def _require_unlike(plan: Plan, resolved: dict[str, dict[str, object]]) -> None:
+    base = {k.knob.name: k.value for k in plan.arms[BASE].knobs}
+    for value in plan.arms[CANDIDATE].knobs:
+        wanted = value.witness.resolved if value.witness else {}
+        if not wanted or base.get(value.knob.name) == value.value:
+            continue
+        if all(resolved[BASE].get(key) == resolved[CANDIDATE].get(key) for key in wanted):
+            shown = ", ".join(f"{key}={resolved[BASE].get(key)}" for key in wanted)
+            raise InvalidError(f"arms identical: knob {value.knob.name} changes nothing, both engines resolved {shown}")
+
+
+def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
+    """The verdict of what there is. No number is given for an arm that failed or was not what was asked."""
+    evidence = plan.evidence(records)
+    broken = next((r for r in records if r.status != "ok"), None)
+    if broken is not None:
+        result = _broken(broken)
+        return Outcome(evidence, (result,), result.verdict, CODES[result.verdict])
+    results = tuple(gate.check(evidence) for gate in plan.campaign.gates.switched_on().values())
+    code = worst([CODES[r.verdict] for r in results])
+    if code is ExitCode.PASS and plan.schedule.is_screen:
+        code = ExitCode.INCONCLUSIVE
+    return Outcome(evidence, results, WORDS[code], code)
+
+
+def _broken(record: BootRecord) -> GateResult:
+    word = {"failed": Verdict.FAIL, "invalid": Verdict.INVALID, "void": Verdict.VOID}[record.status]
+    where = f"arm {record.arm}, boot {record.index:02d}-{record.letter}"
+    return GateResult(
+        "engine", word, f"{word.value:<{WORD_WIDTH}}engine      {where}: {record.reason}", record.log_tail
+    )

@@ -1,0 +1,248 @@
+"""One boot, from the staged engine to its stop: the straight line of house.md, and the datum that it leaves."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from campaign.arms import ResolvedArm
+from campaign.checks import Prompt
+from campaign.client import Client
+from campaign.engine import kv, local, spec, witness
+from campaign.engine.logs import tail
+from campaign.engine.reports import CORE_AND_WORKER, Report, ask, places
+from campaign.engine.witness import KnobAsked
+from campaign.errors import EngineFailedError, InvalidError
+from campaign.evidence import BootRecord, KvFacts, WitnessRow
+from campaign.gates.base import GateResult
+from campaign.journal import RunFolder, write_json, write_text
+from campaign.names import KV_TOKENS
+from campaign.plan import Plan, PlannedBoot
+from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, warm_up
+from overlays.stage import Stage
+from verdict.words import Verdict
+
+TAIL_LINES = 12
+REPORT_DEADLINE_S = 15.0
+SHOWN = {  # serve argument -> its key in the report's resolved section
+    "async_scheduling": "async_scheduling",
+    "enable_prefix_caching": "prefix_caching",
+    "max_model_len": "max_model_len",
+    "max_num_seqs": "max_num_seqs",
+}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every boot of a run shares."""
+
+    plan: Plan
+    folder: RunFolder
+    stages: dict[str, Stage]  # by arm
+    prompts: dict[str, tuple[Prompt, ...]]  # by prompt set
+    say: Callable[[str], None]
+
+
+@dataclass
+class Draft:
+    """A boot's record while it is being made; whatever goes wrong, what was seen so far is kept."""
+
+    boot: PlannedBoot
+    seconds: dict[str, float] = field(default_factory=dict)
+    kv: KvFacts | None = None
+    witness: tuple[WitnessRow, ...] = ()
+    facts: dict[str, str] = field(default_factory=dict)
+    gates: tuple[GateResult, ...] = ()
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Seconds of a phase, also of one that raises."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[phase] = time.monotonic() - started
+
+    def record(self, **more: Any) -> BootRecord:
+        """The record as it stands."""
+        return BootRecord(
+            index=self.boot.index,
+            letter=self.boot.letter,
+            arm=self.boot.arm,
+            seconds=dict(self.seconds),
+            kv=self.kv,
+            witness=self.witness,
+            facts=dict(self.facts),
+            **more,
+        )
+
+
+def run_boot(bench: Bench, boot: PlannedBoot) -> BootRecord:
+    """Boot, prove, measure, stop. A dead engine gives a failed record, a knob that is off an invalid one."""
+    draft = Draft(boot)
+    engine_spec = specify(bench, boot)
+    write_asked(bench, boot, engine_spec)
+    try:
+        with draft.timed("total"):
+            record = _booted(bench, draft, engine_spec)
+    except EngineFailedError as error:
+        record = draft.record(status="failed", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
+    except InvalidError as error:
+        record = draft.record(status="invalid", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
+    write_json(bench.folder.boot(boot.name) / "verdicts.json", _verdicts(record, draft))
+    return record
+
+
+def specify(bench: Bench, boot: PlannedBoot) -> spec.EngineSpec:
+    """How this boot's engine is started; its nonce is its served model name."""
+    stage, arm = bench.stages[boot.arm], bench.plan.arms[boot.arm]
+    return spec.build(
+        bench.plan.campaign,
+        boot.arm,
+        stage_path=stage.path,
+        stage_modules=[file.module for file in stage.files],
+        declared=stage.variables,
+        knob_variables=arm.knob_variables,
+        boot_dir=bench.folder.boot(boot.name),
+        nonce=f"{bench.plan.run_id}-{boot.name}-{time.time_ns() % 16**6:06x}",
+        run_marker=bench.plan.run_id,
+    )
+
+
+def write_asked(bench: Bench, boot: PlannedBoot, engine_spec: spec.EngineSpec) -> None:
+    """What is asked of the engine, on disk before it starts; passed-on secrets are masked."""
+    folder = bench.folder.boot(boot.name)
+    write_json(folder / "argv.json", list(engine_spec.argv))
+    write_json(folder / "env.json", engine_spec.public_env())
+
+
+def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
+    started = time.monotonic()
+    with local.serve(engine_spec) as engine:
+        draft.seconds["boot"] = time.monotonic() - started
+        before = prove(bench, draft, engine)
+        _kv_first(bench, draft)
+        client = Client(engine_spec.url, engine_spec.nonce)
+        measured, more = _passes(bench, draft, client, engine_spec)
+        engine.check()
+        engine.check_listeners()
+        after = ask(engine_spec.report_dir, "after", places(before), REPORT_DEADLINE_S)
+        draft.witness = _rows(bench, draft.boot, engine, before, after)
+        require(draft.witness)
+        stopping = time.monotonic()
+    draft.seconds["stop"] = time.monotonic() - stopping
+    metrics = measured.metrics | acceptance_metrics(more["natural"]) | {KV_TOKENS: float(_kv(draft).capacity_tokens)}
+    return draft.record(status="ok", metrics=metrics, window=measured.counts, **more)
+
+
+def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Report, ...]:
+    """The witness before the window: asked, resolved, attested. Raises InvalidError when a layer does not hold."""
+    reports = ask(engine.spec.report_dir, "before", CORE_AND_WORKER, REPORT_DEADLINE_S)
+    draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm])
+    draft.witness = _rows(bench, draft.boot, engine, reports, None)
+    require(draft.witness)
+    draft.kv = kv.facts(reports, engine.kv, bench.plan.campaign.model.num_speculative_tokens)
+    return reports
+
+
+def _rows(
+    bench: Bench,
+    boot: PlannedBoot,
+    engine: local.RunningEngine,
+    before: tuple[Report, ...],
+    after: tuple[Report, ...] | None,
+) -> tuple[WitnessRow, ...]:
+    knobs = asked(bench.plan.arms[boot.arm])
+    staged = bench.stages[boot.arm].files
+    return witness.rows(knobs, before, after, spec=engine.spec, log=engine.log(), staged=staged)
+
+
+def asked(arm: ResolvedArm) -> tuple[KnobAsked, ...]:
+    """The knobs of an arm, and those of its serve arguments that the engine's report can show."""
+    knobs = [
+        KnobAsked(k.knob.name, k.value, k.knob.variable, None, k.witness.resolved, k.witness.behaved)
+        if k.witness
+        else KnobAsked(k.knob.name, k.value, k.knob.variable)
+        for k in arm.knobs
+    ]
+    shown = [(name, value) for name, value in arm.serve if name in SHOWN]
+    return (*knobs, *(_serve_asked(name, value) for name, value in shown))
+
+
+def _serve_asked(name: str, value: Any) -> KnobAsked:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    one_batch = {"batches_in_flight_max": {"max": 1.0}} if (name, value) == ("async_scheduling", False) else {}
+    return KnobAsked(f"serve.{name}", text, None, name, {SHOWN[name]: value}, one_batch)
+
+
+def require(rows: tuple[WitnessRow, ...]) -> None:
+    """Raises InvalidError with the first layer that does not hold, and how many do not."""
+    broken = witness.not_ok(rows)
+    if broken:
+        more = f"; {len(broken)} layers do not hold" if len(broken) > 1 else ""
+        raise InvalidError(f"witness: {witness.sentence(broken[0])}{more}")
+
+
+def _kv_first(bench: Bench, draft: Draft) -> None:
+    """The kv gate on this boot, before anything else is asked of it. Raises EngineFailedError where it fails."""
+    gate = bench.plan.campaign.gates.kv
+    if gate is None:
+        return
+    result = gate.check_boot(draft.record(status="ok"))
+    draft.gates = (result,)
+    if result.verdict is Verdict.FAIL:
+        raise EngineFailedError(f"gate kv: {result.line}")
+
+
+def _kv(draft: Draft) -> KvFacts:
+    assert draft.kv is not None
+    return draft.kv
+
+
+def _passes(
+    bench: Bench, draft: Draft, client: Client, engine_spec: spec.EngineSpec
+) -> tuple[Measured, dict[str, Any]]:
+    """Warm up, prompts, window. Samples and texts go to disk at once."""
+    workload, timeout_s = bench.plan.campaign.workload, engine_spec.request_timeout_s
+    folder = bench.folder.boot(draft.boot.name)
+    with draft.timed("warm_up"):
+        warmed = warm_up(client, bench.prompts["decode"], workload, timeout_s)
+    draft.facts |= {"warm_up_requests": str(warmed.requests), "steady_after_warm_up": str(warmed.steady).lower()}
+    draft.facts["cold_request_s"] = f"{warmed.cold_s:.3f}"
+    with draft.timed("prompts"):
+        by_prompt, checked = natural(client, _checked_sets(bench), timeout_s)
+    with draft.timed("window"):
+        measured = measure(client, bench.prompts["decode"], workload, timeout_s, folder)
+    answers = (*checked, *measured.answers)
+    write_text(folder / "samples.jsonl", "".join(json.dumps(vars(s)) + "\n" for s in measured.samples))
+    write_text(folder / "texts.jsonl", "".join(json.dumps(vars(a), ensure_ascii=False) + "\n" for a in answers))
+    return measured, {"natural": pooled(by_prompt), "by_prompt": by_prompt, "answers": answers}
+
+
+def _checked_sets(bench: Bench) -> dict[str, tuple[Prompt, ...]]:
+    return {name: prompts for name, prompts in bench.prompts.items() if name != "decode"}
+
+
+def facts(reports: tuple[Report, ...], engine: local.RunningEngine, stage: Stage) -> dict[str, str]:
+    """What ran, as the engine itself reports it."""
+    resolved: dict[str, Any] = {}
+    for report in reports:
+        resolved |= report.section("resolved")
+    return {
+        "resolved": json.dumps(resolved, sort_keys=True, ensure_ascii=False),
+        "stage": stage.digest,
+        "pid": str(engine.pid),
+        "nonce": engine.spec.nonce,
+    }
+
+
+def _verdicts(record: BootRecord, draft: Draft) -> dict[str, Any]:
+    """The boot's own verdicts for verdicts.json: status, witness rows, the kv gate."""
+    return {
+        "status": record.status,
+        "reason": record.reason,
+        "witness": [vars(row) for row in record.witness],
+        "gates": [vars(replace(result, judgement=None)) for result in draft.gates],
+    }

@@ -1,0 +1,177 @@
+"""What each verb does, as a straight line: run, boot, resume, import, inspect."""
+
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from campaign import console, report, tracking
+from campaign.config import from_plain
+from campaign.door import RunReference
+from campaign.engine import local, stop
+from campaign.errors import ConfigError, ExitCode, TrackingError
+from campaign.journal import RunFolder, read_json, write_json
+from campaign.plan import Plan, PlannedBoot, make
+from campaign.preflight import preflight
+from campaign.session import Outcome, judge, run_bracket
+from campaign.trial import Bench, Draft, prove, specify, write_asked
+from overlays.base import BaseTree
+from overlays.stage import Stage, stage
+
+
+def run(plan: Plan) -> ExitCode:
+    """The main job: preflight, every boot, verdict, record."""
+    console.show(console.format_plan(plan))
+    base = preflight(plan)
+    _check_tracker(plan)
+    folder = RunFolder.create(Path(plan.campaign.host.runs_dir), plan.run_id)
+    with folder.held():
+        write_json(folder.plan, plan.plain())
+        return _carry_on(plan, folder, base)
+
+
+def on_a_run(verb: str, reference: RunReference) -> ExitCode:
+    """The verbs that take a run id."""
+    folder = RunFolder(reference.folder)
+    plan = _planned(folder)
+    if verb == "resume":
+        with folder.held():
+            _sweep_orphans(plan)
+            console.show(f"resuming {plan.run_id}: {len(folder.records())} of {len(plan.boots)} boots are there")
+            return _carry_on(plan, folder, preflight(plan))
+    outcome = judge(plan, folder.records())
+    if verb == "import":
+        _publish(plan, folder, outcome)
+        return ExitCode.PASS
+    return _inspect(plan, folder, outcome)
+
+
+def probe(plan: Plan) -> ExitCode:
+    """One arm, staged, checked and witnessed exactly as in a run, held until Ctrl-C."""
+    base = preflight(plan)
+    folder = RunFolder.create(Path(plan.campaign.host.runs_dir), f"probe-{plan.run_id}")
+    write_json(folder.plan, plan.plain())
+    bench = _bench(plan, folder, base)
+    boot = PlannedBoot(1, "A" if plan.campaign.arm == "base" else "B")
+    engine_spec = specify(bench, boot)
+    write_asked(bench, boot, engine_spec)
+    draft = Draft(boot)
+    with local.serve(engine_spec) as engine:
+        try:
+            prove(bench, draft, engine)
+        finally:
+            console.show(console.format_witness(draft.witness))
+        console.show(f"arm {boot.arm} is up at {engine_spec.url}, model {engine_spec.nonce}; Ctrl-C stops it")
+        _hold(engine)
+    console.show("stopped; nothing of it is left")
+    return ExitCode.PASS
+
+
+def _hold(engine: local.RunningEngine) -> None:
+    """Until Ctrl-C or SIGTERM; an engine that dies meanwhile ends it too."""
+    try:
+        while True:
+            engine.check()
+            time.sleep(1.0)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break the stop
+
+
+def _sweep_orphans(plan: Plan) -> None:
+    """A runner that was killed with SIGKILL leaves its engine behind. Only this run's marked processes are ended."""
+    for ended in stop.sweep(plan.run_id, plan.campaign.engine.stop_timeout_s):
+        console.show(f"ended what the killed run had left: {ended}")
+
+
+def _planned(folder: RunFolder) -> Plan:
+    """The plan of a run on disk. Raises ConfigError when claims, schedule or prompts are not the registered ones."""
+    data: dict[str, Any] = read_json(folder.plan)
+    plan = make(from_plain(data["config"]), data["run_id"])
+    if plan.claims_digest != data["claims_digest"]:
+        raise ConfigError(
+            f"{folder.plan} registered {data['claims_digest'][:12]}; claims, schedule and prompt files now make "
+            f"{plan.claims_digest[:12]}. Put the prompt files back, or start a new run"
+        )
+    return plan
+
+
+def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
+    bench = _bench(plan, folder, base)
+    outcome = run_bracket(bench)
+    _write_result(plan, folder, outcome)
+    for result in outcome.results:
+        console.show(console.format_gate(result))
+    report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict)
+    console.show(f"report  {folder.path / 'report.html'}")
+    _publish(plan, folder, outcome)
+    console.show(console.format_verdict(outcome.verdict, outcome.code))
+    return outcome.code
+
+
+def _bench(plan: Plan, folder: RunFolder, base: BaseTree) -> Bench:
+    console.show("staging the engine (a minute the first time, then seconds)")
+    stages = {name: _staged(plan, base, name) for name in plan.arms}
+    return Bench(plan, folder, stages, plan.prompts, console.show)
+
+
+def _staged(plan: Plan, base: BaseTree, arm: str) -> Stage:
+    return stage(base, plan.arms[arm].overlays, Path(plan.campaign.host.cache_dir) / "stages")
+
+
+def _write_result(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
+    write_json(
+        folder.result,
+        {
+            "schema": 1,
+            "run_id": plan.run_id,
+            "experiment": plan.campaign.name,
+            "verdict": outcome.verdict.value,
+            "exit_code": int(outcome.code),
+            "claims_digest": plan.claims_digest,
+            "gates": [vars(replace(r, judgement=None)) for r in outcome.results],
+            "boots": [f"{r.index:02d}-{r.letter} {r.status}" for r in outcome.evidence.boots],
+        },
+    )
+
+
+def _check_tracker(plan: Plan) -> None:
+    """A tracker that cannot take results is told before the first boot; the measurement goes to disk in any case."""
+    uri = plan.campaign.tracking.uri
+    if uri is None:
+        return
+    try:
+        tracking.ready(uri)
+    except TrackingError as error:
+        if not uri.startswith("http"):
+            raise ConfigError(f"tracking.uri: {error}") from error
+        console.show(f"note: the tracker does not answer ({error}); results go to disk, `import` brings them in later")
+
+
+def _publish(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
+    uri = plan.campaign.tracking.uri
+    if uri is None:
+        return
+    try:
+        links = tracking.publish(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, uri)
+    except TrackingError as error:
+        console.show(
+            f"note: MLflow did not take the results ({error}); nothing is lost: "
+            f"`python -m campaign import {folder.path}`"
+        )
+        return
+    console.show([f"mlflow  {link}" for link in links])
+
+
+def _inspect(plan: Plan, folder: RunFolder, outcome: Outcome) -> ExitCode:
+    console.show(console.format_plan(plan))
+    records = outcome.evidence.boots
+    for record in records:
+        console.show(console.format_boot(record, len(plan.boots), None))
+    if len(records) < len(plan.boots) and all(r.status == "ok" for r in records):
+        console.show(f"not finished: {len(records)} of {len(plan.boots)} boots; `resume {folder.path.name}` goes on")
+        return ExitCode.INCONCLUSIVE
+    for result in outcome.results:
+        console.show(console.format_gate(result))
+    console.show(console.format_verdict(outcome.verdict, outcome.code))
+    return outcome.code

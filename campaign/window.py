@@ -1,0 +1,174 @@
+"""The passes of one boot over HTTP: warm up, the prompts with their checkers, the measured window. Numbers only.
+
+Every pass is the same in every boot: same prompts, same order, same limits.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from campaign.checks import Prompt, check_answer
+from campaign.client import Ask, Client, Sample
+from campaign.config import Workload
+from campaign.errors import InvalidError
+from campaign.evidence import Answer, DraftCounts
+from campaign.journal import write_text
+from campaign.metrics import CLOCK_TOLERANCE, IDENTITY_TOLERANCE, Counters, clock_gap, draft_counts, identity_gap, parse
+from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S, acceptance_pp
+
+WARM_UP_TOKENS = 64
+STEADY_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the window gave; metrics by names.py."""
+
+    metrics: dict[str, float]
+    counts: DraftCounts | None
+    answers: tuple[Answer, ...]
+    samples: tuple[Sample, ...]
+    delta: Counters
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The cold request apart, and whether the last two warm ones agreed on the speed."""
+
+    cold_s: float
+    requests: int
+    steady: bool
+
+
+def scrape(client: Client, timeout_s: float, keep: Path | None = None) -> Counters:
+    """The engine's counters now; the text is kept when asked."""
+    text = client.get_text("/metrics", timeout_s)
+    if keep is not None:
+        write_text(keep, text)
+    return parse(text)
+
+
+def warm_up(client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float) -> WarmUp:
+    """A fixed number of requests, equal in all boots, after one cold one. None of them is ever measured."""
+    ask = Ask(min(WARM_UP_TOKENS, workload.max_tokens), ignore_eos=True, timeout_s=timeout_s)
+    turns = [prompts[i % len(prompts)] for i in range(workload.warm_up_requests + 1)]
+    samples = [client.stream(prompt, ask) for prompt in turns]
+    cold_s = samples[0].ttft_s + samples[0].decode_s
+    rates = [len(s.chunk_ns) / s.decode_s for s in samples[1:] if s.decode_s > 0]
+    steady = len(rates) > 1 and abs(math.log(rates[-1] / rates[-2])) < STEADY_TOLERANCE
+    return WarmUp(cold_s, workload.warm_up_requests, steady)
+
+
+def natural(
+    client: Client, sets: dict[str, tuple[Prompt, ...]], timeout_s: float
+) -> tuple[dict[str, DraftCounts], tuple[Answer, ...]]:
+    """Prompts with their checkers, to their natural end. Acceptance is counted per prompt, up to the end token."""
+    by_prompt: dict[str, DraftCounts] = {}
+    answers = []
+    for prompt in (p for prompts in sets.values() for p in prompts):
+        before = scrape(client, timeout_s)
+        sample = client.stream(prompt, Ask(prompt.max_tokens, ignore_eos=False, timeout_s=timeout_s))
+        counts = draft_counts(scrape(client, timeout_s).since(before))
+        if counts is not None:
+            by_prompt[f"{prompt.prompt_set}/{prompt.id}"] = until_the_end(counts, sample)
+        ok, why = check_answer(prompt, sample.text, sample.finish_reason)
+        answers.append(replace(_answer(prompt, sample), ok=ok, why=why))
+    return by_prompt, tuple(answers)
+
+
+def until_the_end(counts: DraftCounts, sample: Sample) -> DraftCounts:
+    """Without draft tokens accepted behind the end of the answer: the engine counts what it then throws away.
+
+    One request at a time, so the surplus 1 + drafts + accepted - tokens is what the last step lost.
+    """
+    surplus = 1 + counts.drafts + sum(counts.accepted) - len(sample.token_ids)
+    visible = sample.chunk_tokens[-1] if len(sample.chunk_tokens) > 1 else 0
+    thrown_away = range(visible + 1, visible + surplus)  # draft positions of the last step, from 1
+    return DraftCounts(
+        counts.drafts, tuple(a - 1 if p in thrown_away and a > 0 else a for p, a in enumerate(counts.accepted, 1))
+    )
+
+
+def pooled(by_prompt: dict[str, DraftCounts]) -> DraftCounts | None:
+    """All prompts together: totals, not a mean of rates. None when nothing was counted."""
+    if not by_prompt:
+        return None
+    longest = max(len(c.accepted) for c in by_prompt.values())
+    padded = [c.accepted + (0,) * (longest - len(c.accepted)) for c in by_prompt.values()]
+    return DraftCounts(sum(c.drafts for c in by_prompt.values()), tuple(map(sum, zip(*padded, strict=True))))
+
+
+def measure(
+    client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float, folder: Path
+) -> Measured:
+    """The window: fixed lengths, one request at a time, counters as deltas.
+
+    Raises InvalidError when somebody else's requests fell into it, a length is not the asked one, the engine's clock
+    and the client's differ by over 1 %, or tokens, drafts and accepted tokens contradict each other.
+    """
+    before = scrape(client, timeout_s, folder / "metrics-before.txt")
+    if before.running:
+        raise InvalidError(f"{before.running:g} requests of somebody else are running before the window")
+    ask = Ask(workload.max_tokens, ignore_eos=True, timeout_s=timeout_s)
+    turns = list(_turns(prompts, workload.repeats))
+    samples = tuple(client.stream(prompt, ask) for prompt in turns)
+    delta = scrape(client, timeout_s, folder / "metrics-after.txt").since(before)
+    counts = draft_counts(delta)
+    _check_window(delta, counts, samples, workload.max_tokens)
+    answers = tuple(_answer(p, s) for p, s in zip(turns[: len(prompts)], samples[: len(prompts)], strict=True))
+    return Measured(_metrics(delta, counts, samples), counts, answers, samples, delta)
+
+
+def _turns(prompts: tuple[Prompt, ...], repeats: int) -> Iterator[Prompt]:
+    for _ in range(repeats):
+        yield from prompts
+
+
+def _check_window(delta: Counters, counts: DraftCounts | None, samples: tuple[Sample, ...], max_tokens: int) -> None:
+    finished = delta.total("finished")
+    if finished != len(samples):
+        raise InvalidError(f"window shared: {finished:g} requests finished in it, {len(samples)} were ours")
+    short = [s for s in samples if len(s.token_ids) != max_tokens]
+    if short:
+        raise InvalidError(
+            f"early stop: prompt {short[0].prompt_id} gave {len(short[0].token_ids)} tokens of {max_tokens} asked "
+            f"with ignore_eos ({len(short)} of {len(samples)} requests)"
+        )
+    gap = clock_gap(delta.total("decode_s"), samples)
+    if gap > CLOCK_TOLERANCE:
+        raise InvalidError(f"clocks disagree: client and engine differ by {gap:.1%} of the decode seconds (limit 1 %)")
+    if counts is not None and counts.drafts and identity_gap(counts, samples) > IDENTITY_TOLERANCE:
+        raise InvalidError(
+            f"counters contradict the tokens: {counts.drafts} drafts and {sum(counts.accepted)} accepted tokens do not "
+            f"explain {sum(len(s.token_ids) for s in samples)} tokens (off by {identity_gap(counts, samples):.2%})"
+        )
+
+
+def _metrics(delta: Counters, counts: DraftCounts | None, samples: tuple[Sample, ...]) -> dict[str, float]:
+    """house.md: step/s = drafts (or engine iterations when not speculating) over the engine's own decode seconds."""
+    decode_s = delta.total("decode_s")
+    after_first = sum(len(s.token_ids) - 1 for s in samples)
+    speculating = counts is not None and counts.drafts > 0
+    steps = counts.drafts if counts is not None and speculating else delta.total("iterations") - len(samples)
+    found = {
+        STEP_PER_S: steps / decode_s,
+        TOK_PER_S: after_first / decode_s,
+        TPOT_S: decode_s / after_first,
+        TTFT_MEDIAN_S: sorted(s.ttft_s for s in samples)[len(samples) // 2],
+    }
+    if counts is not None and counts.acceptance_length is not None:
+        found[ACCEPTANCE_LENGTH] = counts.acceptance_length
+    return found
+
+
+def acceptance_metrics(counts: DraftCounts | None) -> dict[str, float]:
+    """Acceptance per position in percentage points, by names.py; nothing when nothing was drafted."""
+    rates = counts.rates_pp() if counts is not None else ()
+    return {acceptance_pp(position): rate for position, rate in enumerate(rates, 1)}
+
+
+def _answer(prompt: Prompt, sample: Sample) -> Answer:
+    return Answer(
+        prompt.id, prompt.prompt_set, sample.text, sample.token_ids, sample.finish_reason, sample.prompt_tokens
+    )

@@ -1,0 +1,1 @@
+"""The Hydra tree. A package, so that it is found from a source tree, an editable install and a wheel alike."""

@@ -1,0 +1,53 @@
+"""Write an overlay's hashes into its manifest, from the engine that is installed. For the author of a patch."""
+
+import re
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+from overlays.base import BaseTree
+from overlays.compose import before, compose, patched
+from overlays.errors import OverlayError
+from overlays.manifest import MANIFEST
+from overlays.values import Overlay, PatchedFile
+
+BLOCK = re.compile(r"^\s*\[\[target\.file\]\]\s*$", re.MULTILINE)
+
+
+def pin(base: BaseTree, overlay: Overlay, required: tuple[Overlay, ...]) -> list[str]:
+    """Pin `overlay` to `base` with `required` applied: one line a file. Raises OverlayError if it does not apply."""
+    texts = dict(compose(base, required).files)
+    lines = []
+    for file in overlay.target(base.version, base.build).files:
+        found = before(base, file.path, texts)
+        after = _after(file, found)
+        _rewrite(overlay.folder / MANIFEST, file, found, after)
+        lines.append(f"{file.path} {_hash(found) if found else 'added'} -> {_hash(after)}")
+    return lines
+
+
+def _after(file: PatchedFile, found: bytes | None) -> bytes:
+    if file.added:
+        return file.added.read_bytes()
+    if found is None:
+        raise OverlayError(f"{file.path} is not in the engine; correct the path")
+    return patched(file, found)
+
+
+def _rewrite(manifest: Path, file: PatchedFile, found: bytes | None, after: bytes) -> None:
+    """Replace the two hashes in the block that names the file with its old ones."""
+    text = manifest.read_text(encoding="utf-8")
+    starts = [match.start() for match in BLOCK.finditer(text)] + [len(text)]
+    for start, end in pairwise(starts):
+        block = text[start:end]
+        if f'"{file.path}"' in block and file.postimage_sha256 in block:
+            new = re.sub(r'(postimage_sha256\s*=\s*)"\w+"', rf'\g<1>"{_hash(after)}"', block, count=1)
+            if found:
+                new = re.sub(r'(preimage_sha256\s*=\s*)"\w+"', rf'\g<1>"{_hash(found)}"', new, count=1)
+            manifest.write_text(text[:start] + new + text[end:], encoding="utf-8")
+            return
+    raise OverlayError(f"{manifest} has no [[target.file]] block of {file.path}")
+
+
+def _hash(content: bytes) -> str:
+    return sha256(content).hexdigest()

@@ -1,0 +1,152 @@
+"""The engine with its overlays, in a folder of its own that goes first on the engine's PYTHONPATH.
+
+The folder's name is the sha256 of all that went in: the wheel's RECORD text (while copying, every file is checked
+against it, so it does speak for the tree), the hash of every file that no RECORD speaks for, and the texts that the
+overlays make (whose preimages are hashed each time by `check`). An engine without overlays is staged the same way, so
+that two arms differ by their overlays only.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from overlays.base import BaseTree
+from overlays.compose import Composed, compose
+from overlays.errors import DriftError, OverlayError
+from overlays.tree import compile_bytecode, copy_package, discard, expect_sealed, seal, unrecorded, write
+from overlays.values import Overlay, Plugin
+
+FORMAT = "1"
+ENTRY_POINT_GROUP = "vllm.general_plugins"
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """One file that the overlays changed or added, as it must be found (and loaded) in the engine."""
+
+    path: str
+    module: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A staged engine. `path` goes on PYTHONPATH, with PYTHONSAFEPATH=1 and a working directory that is not ours."""
+
+    path: Path
+    digest: str
+    files: tuple[StagedFile, ...]
+    overlays: tuple[str, ...]
+    variables: frozenset[str]
+
+
+def check(base: BaseTree, overlays: Sequence[Overlay]) -> None:
+    """Whether these overlays fit this engine, by hashes alone. Raises OverlayError, or DriftError for a hash."""
+    _staged_texts(base, compose(base, overlays))
+
+
+def stage(base: BaseTree, overlays: Sequence[Overlay], cache: Path) -> Stage:
+    """Make the stage under `cache`, or find it there and verify it. Two makers at once are fine: the first one wins."""
+    composed = compose(base, overlays)
+    texts = _staged_texts(base, composed)
+    digest = _address(base, composed, texts)
+    path = cache.absolute() / digest
+    if not path.is_dir():
+        _make(base, composed, texts, path)
+    files = tuple(
+        StagedFile(name, _module(name), sha256(content).hexdigest()) for name, content in sorted(texts.items())
+    )
+    variables = frozenset(name for overlay in composed.overlays for name in overlay.variables)
+    made = Stage(path, digest, files, tuple(overlay.name for overlay in composed.overlays), variables)
+    verify(made)
+    return made
+
+
+def verify(stage: Stage) -> None:
+    """Hash every file of the stage again. Raises DriftError that names the first one that is not as it was made."""
+    sealed = expect_sealed(stage.path)
+    for file in stage.files:
+        found = sealed.files.get(file.path, "not there")
+        if found != file.sha256:
+            raise DriftError(
+                f"{stage.path / file.path} is {found}, but its overlay pins {file.sha256}; "
+                f"remove {stage.path} to have it made again"
+            )
+
+
+def _staged_texts(base: BaseTree, composed: Composed) -> dict[str, bytes]:
+    texts = dict(composed.files)
+    for overlay in composed.overlays:
+        for name, content in _plugin_files(overlay.plugin) if overlay.plugin else ():
+            if name in texts or (base.root / Path(name).parts[0]).exists():
+                raise OverlayError(f"{overlay.name}'s plugin would hide {name}; give its package another name")
+            texts[name] = content
+    return texts
+
+
+def _plugin_files(plugin: Plugin) -> Iterator[tuple[str, bytes]]:
+    yield f"{plugin.package}/__init__.py", b""
+    for file in sorted(plugin.payload.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            yield f"{plugin.package}/{file.relative_to(plugin.payload)}", file.read_bytes()
+
+
+def _make(base: BaseTree, composed: Composed, texts: dict[str, bytes], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
+    try:
+        copy_package(base, aside, texts)
+        for overlay in composed.overlays:
+            if overlay.plugin:
+                _write_entry_point(aside, overlay.plugin)
+        compile_bytecode(base.python, aside, path)
+        seal(aside)
+        _move_into_place(aside, path)
+    finally:
+        if aside.exists():
+            discard(aside)
+
+
+def _write_entry_point(tree: Path, plugin: Plugin) -> None:
+    info = tree / f"{plugin.package}-0.dist-info"
+    write(info / "METADATA", f"Metadata-Version: 2.1\nName: {plugin.package}\nVersion: 0\n".encode())
+    write(info / "entry_points.txt", f"[{ENTRY_POINT_GROUP}]\n{plugin.entry_point_name} = {plugin.object}\n".encode())
+
+
+def _move_into_place(aside: Path, path: Path) -> None:
+    try:
+        aside.rename(path)
+    except OSError:
+        # Another process made the same stage meanwhile; the same digest has the same content.
+        if not path.is_dir():
+            raise
+
+
+def _address(base: BaseTree, composed: Composed, texts: dict[str, bytes]) -> str:
+    digest = sha256()
+    for part in _inputs(base, composed, texts):
+        digest.update(f"{len(part)}:".encode() + part)
+    return digest.hexdigest()
+
+
+def _inputs(base: BaseTree, composed: Composed, texts: dict[str, bytes]) -> Iterator[bytes]:
+    yield FORMAT.encode()
+    # The compiled modules are links to here, and the bytecode is this interpreter's.
+    yield os.fsencode(base.package.resolve())
+    yield os.fsencode(base.python.resolve())
+    yield base.record.read_bytes() if base.record else b""
+    for path, digest in sorted(unrecorded(base).items()):
+        yield f"{path} {digest}".encode()
+    for path, content in sorted(texts.items()):
+        yield path.encode()
+        yield content
+    for plugin in (overlay.plugin for overlay in composed.overlays if overlay.plugin):
+        yield f"{plugin.entry_point_name} = {plugin.object}".encode()
+
+
+def _module(path: str) -> str:
+    name = path.removesuffix(".py").replace("/", ".")
+    return name.removesuffix(".__init__")

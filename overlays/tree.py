@@ -1,0 +1,154 @@
+"""A copy of the engine package: sources copied, compiled modules linked, bytecode of its own, a listing, read-only.
+
+A copy and not a farm of links, because the engine looks for some data files beside realpath(__file__).
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from overlays.base import BaseTree, hash_file, recorded
+from overlays.errors import DriftError, OverlayError
+
+LISTING = "stage.json"
+COMPILED = re.compile(r"\.so(\.\d+)*$")
+COMPILE_TIMEOUT_S = 600
+FOLDER_MODE, FILE_MODE = 0o555, 0o444
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a tree holds: sha256 of each file; target, size and mtime (ns) of each link."""
+
+    files: dict[str, str]
+    links: dict[str, list[str | int]]
+
+
+def package_files(base: BaseTree) -> Iterator[Path]:
+    """Every file of the engine package but its bytecode, in a fixed order."""
+    for folder, folders, names in os.walk(base.package):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        yield from (Path(folder, name) for name in sorted(names) if not name.endswith(".pyc"))
+
+
+def unrecorded(base: BaseTree) -> dict[str, str]:
+    """The sha256 of the files that the wheel's RECORD does not speak for (all of them where there is no RECORD)."""
+    spoken_for = recorded(base.record) if base.record else {}
+    paths = {str(file.relative_to(base.root)): file for file in package_files(base)}
+    return {path: hash_file(file) for path, file in paths.items() if path not in spoken_for}
+
+
+def copy_package(base: BaseTree, into: Path, changed: Mapping[str, bytes]) -> None:
+    """Copy or link every file that `changed` does not replace, and write those it does.
+
+    Raises DriftError for a file that is not what the wheel's RECORD says: the installed engine was edited, and a
+    stage made now would differ from one made before by more than its overlays.
+    """
+    spoken_for = recorded(base.record) if base.record else {}
+    for file in package_files(base):
+        path = str(file.relative_to(base.root))
+        if path in spoken_for and hash_file(file) != spoken_for[path]:
+            raise DriftError(
+                f"{file} is {hash_file(file)}, but {base.record} says {spoken_for[path]}: "
+                "the installed engine was edited in place; install it again"
+            )
+        if path not in changed:
+            _place(file, into / path)
+    for path, content in changed.items():
+        write(into / path, content)
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a file and the folders above it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+
+
+def compile_bytecode(python: Path, tree: Path, final: Path) -> None:
+    """Compile with the engine's own interpreter; checked-hash: the source decides, whatever its time and size."""
+    command = [str(python), "-I", "-m", "compileall", "-q", "-j", "2", "--invalidation-mode", "checked-hash"]
+    try:
+        done = subprocess.run(
+            [*command, "-s", str(tree), "-p", str(final), str(tree)],
+            capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=False, cwd="/",
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OverlayError(f"{python} cannot compile the stage: {error}") from error
+    if done.returncode:
+        raise OverlayError(f"the stage does not compile: {(done.stdout + done.stderr).strip()[-2000:]}")
+
+
+def seal(tree: Path) -> None:
+    """Write the listing, then take away every right to write."""
+    listing = listed(tree)
+    write(tree / LISTING, json.dumps({"files": listing.files, "links": listing.links}, indent=0).encode())
+    for folder, _, names in os.walk(tree, topdown=False):
+        for name in names:
+            if not Path(folder, name).is_symlink():
+                Path(folder, name).chmod(FILE_MODE)
+        Path(folder).chmod(FOLDER_MODE)
+
+
+def listed(tree: Path) -> Listing:
+    """What `tree` holds now, its own listing left out."""
+    files: dict[str, str] = {}
+    links: dict[str, list[str | int]] = {}
+    for folder, _, names in os.walk(tree):
+        for name in names:
+            file = Path(folder, name)
+            path = str(file.relative_to(tree))
+            if file.is_symlink():
+                links[path] = _link(file)
+            elif path != LISTING:
+                files[path] = hash_file(file)
+    return Listing(files, links)
+
+
+def expect_sealed(tree: Path) -> Listing:
+    """The listing, after every file was hashed again. Raises DriftError naming the first file that differs."""
+    try:
+        written = json.loads((tree / LISTING).read_text(encoding="utf-8"))
+        sealed = Listing(written["files"], written["links"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DriftError(
+            f"the stage {tree} has no readable {LISTING} ({error}); remove the folder to have it made again"
+        ) from error
+    now = listed(tree)
+    _compare(tree, sealed.files, now.files)
+    _compare(tree, sealed.links, now.links)
+    return sealed
+
+
+def discard(tree: Path) -> None:
+    """Remove a tree that may be read-only already."""
+    for folder, _, _ in os.walk(tree):
+        Path(folder).chmod(0o755)
+    shutil.rmtree(tree)
+
+
+def _place(file: Path, copy: Path) -> None:
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if COMPILED.search(file.name):
+        copy.symlink_to(file.resolve())
+    else:
+        shutil.copyfile(file, copy)
+
+
+def _link(link: Path) -> list[str | int]:
+    target = link.readlink()
+    there = link.stat() if link.exists() else None
+    return [str(target), there.st_size if there else -1, there.st_mtime_ns if there else -1]
+
+
+def _compare(tree: Path, sealed: Mapping[str, object], now: Mapping[str, object]) -> None:
+    for path in sorted(set(sealed) | set(now)):
+        if sealed.get(path) != now.get(path):
+            raise DriftError(
+                f"{tree / path} is {now.get(path, 'gone')}, but was staged as {sealed.get(path, 'no such file')}; "
+                f"remove {tree} to have it made again"
+            )

@@ -1,0 +1,132 @@
+"""Twin of campaign.gates.acceptance."""
+
+import pytest
+
+from campaign.gates.acceptance import Acceptance, paired_differences
+from campaign.names import acceptance_pp
+from tests.fakes.evidence import acceptance, bracket, died, drafts, speculating
+from verdict.words import Verdict
+
+BASE = drafts(781, 610, 470, 355, 260)
+
+
+def check(candidate=BASE, base=BASE, gate=None, **fields):
+    plain = {"base": speculating(base), "candidate": speculating(candidate), "claims": (acceptance(),)}
+    return (gate or Acceptance()).check(bracket(**(plain | fields)))
+
+
+def test_identical_counters_pass_as_identical():
+    result = check()
+    assert result.verdict is Verdict.PASS
+    assert result.line.startswith("PASS          accept pos1 +0.00 pp")
+    assert "identical" in result.line
+
+
+def test_every_position_is_reported_with_its_counts():
+    details = check().details
+    assert "accept pos1 of all drafts: base 78.1 % (3124/4000), candidate 78.1 % (3124/4000)" in details
+    assert "accept pos5 given pos4: base 73.2 % (1040/1420), candidate 73.2 % (1040/1420)" in details
+
+
+def test_a_move_of_the_first_position_out_of_the_margin_fails():
+    result = check(candidate=drafts(700, 550, 420, 320, 235))
+    assert result.verdict is Verdict.FAIL
+    assert "must stay within +-2 pp" in result.line
+
+
+def test_a_later_position_under_half_of_bases_conditional_rate_is_a_collapse():
+    result = check(candidate=drafts(781, 200, 150, 110, 80))
+    assert result.verdict is Verdict.FAIL
+    assert "chain collapse after pos1: pos2 given pos1 25.6 % (800/3124), base 78.1 % (2440/3124)" in result.line
+
+
+def test_a_collapse_is_judged_by_conditional_rates_not_by_plain_ones():
+    assert "after pos3" in check(candidate=drafts(781, 610, 470, 120, 90)).line
+
+
+def test_position_one_that_stays_and_a_chain_that_shrinks_a_little_is_no_collapse():
+    assert check(candidate=drafts(781, 500, 320, 200, 120)).verdict is Verdict.PASS
+
+
+def test_the_log_line_of_a_healthy_chain_holds_its_own_conditional_rates():
+    line = drafts(739, 478, 261, 174, 130, 87, 43)
+    assert check(candidate=line, base=line).verdict is Verdict.PASS
+    assert line.acceptance_length == pytest.approx(2.912)
+
+
+def test_a_rate_of_a_handful_of_drafts_is_not_judged_as_collapse():
+    few = drafts(19, 2, 1, 1, 1, drafted=25)
+    assert "collapse" not in check(base=drafts(19, 15, 12, 10, 8, drafted=25), candidate=few, letters="AB").line
+
+
+def test_a_length_near_one_with_three_drafted_is_an_ineffective_drafter():
+    result = check(candidate=drafts(10, 6, 4))
+    assert result.verdict is Verdict.FAIL
+    assert "drafter ineffective: candidate gets 1.02 tokens a step of 3 drafted" in result.line
+
+
+def test_an_ineffective_drafter_in_both_arms_is_not_equivalence():
+    assert check(candidate=drafts(0, 0, 0), base=drafts(0, 0, 0)).verdict is Verdict.FAIL
+
+
+def test_one_drafted_token_that_is_seldom_taken_is_not_called_ineffective():
+    assert "ineffective" not in check(candidate=drafts(40), base=drafts(40)).line
+
+
+@pytest.mark.parametrize("counts", [None, drafts(0, 0, 0, drafted=0), drafts()], ids=["none", "zero", "no positions"])
+def test_no_drafts_are_not_an_acceptance_of_zero(counts):
+    result = check(candidate=BASE, at={2: {"natural": counts}})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "no drafts in window of boot 02-B (candidate)" in result.line
+    assert "not wired" in result.line
+    assert result.numbers == {}
+
+
+def test_paired_differences_average_the_boots_of_a_prompt():
+    by_boot = {2: drafts(80, drafted=100), 3: drafts(90, drafted=100)}
+    evidence = bracket(
+        "ABBA",
+        base={"by_prompt": {"q1": drafts(70, drafted=100), "q2": drafts(0, drafted=0)}},
+        at={i: {"by_prompt": {"q1": counts, "q2": counts}} for i, counts in by_boot.items()},
+    )
+    assert paired_differences(evidence, acceptance()) == [pytest.approx(15.0)]
+
+
+def test_prompts_that_move_apart_widen_the_interval_of_boots_that_are_identical():
+    apart = {f"quality/q{i}": drafts(781 + move) for i, move in enumerate((-200, 200, -150, 150))}
+    result = check(at={i: {"by_prompt": apart} for i in (2, 3, 5, 8)})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.judgement.interval.half_width > 10
+
+
+def test_without_counters_a_prompt_it_says_so():
+    result = check(at={i: {"by_prompt": {}} for i in range(1, 9)})
+    assert result.details[0].startswith("without the spread of the prompts")
+
+
+def test_a_missing_claim_is_inconclusive():
+    result = check(claims=())
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "no claim is registered as acceptance" in result.line
+
+
+def test_a_failed_boot_leaves_the_claim_open():
+    result = check(at={5: died(natural=None)})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "boot 05-B failed" in result.line
+
+
+def test_an_arm_that_never_ran_leaves_it_open():
+    result = check(at={i: died(natural=None) for i in (2, 3, 5, 8)})
+    assert result.verdict is Verdict.INCONCLUSIVE
+
+
+def test_numbers_carry_every_position_of_both_arms():
+    numbers = check().numbers
+    assert numbers[f"base_{acceptance_pp(5)}"] == pytest.approx(26.0)
+    assert numbers["candidate_acceptance_length"] == pytest.approx(3.476)
+    assert numbers["effect_pp"] == 0
+
+
+def test_the_limit_of_collapse_is_a_field():
+    assert check(candidate=drafts(781, 500, 320, 200, 120), gate=Acceptance(collapse_ratio=0.9)).verdict is Verdict.FAIL

@@ -1,0 +1,119 @@
+"""Twin of campaign.gates.outputs."""
+
+from dataclasses import replace
+
+from campaign.gates.outputs import Outputs
+from tests.fakes.evidence import VERDICT, answer, bracket, died
+from verdict.words import Verdict
+
+SAME = {"answers": (answer("q1"), answer("k1", "서울은 한국의 수도입니다.", prompt_set="korean"))}
+OTHER = {"answers": (answer("q1"), answer("k1", "서울은 한국의 도시입니다.", prompt_set="korean"))}
+
+
+def check(**fields):
+    return Outputs().check(bracket(**({"base": SAME, "candidate": SAME} | fields)))
+
+
+def test_equal_answers_in_all_boots_pass():
+    result = check()
+    assert result.verdict is Verdict.PASS
+    assert result.line == "PASS          outputs     2/2 prompts equal over 8 boots"
+
+
+def test_a_difference_in_one_boot_fails_and_shows_both_texts_around_it():
+    result = check(at={5: OTHER})
+    assert result.verdict is Verdict.FAIL
+    assert "arms differ on 1/2 prompts: first korean/k1 at token 8" in result.line
+    assert result.details[0] == "first divergence: korean/k1 at token 8, character 8"
+    assert "01-A: '서울은 한국의 ' | '수도입니다.'" in result.details[1]
+    assert "05-B: '서울은 한국의 ' | '도시입니다.'" in result.details[2]
+
+
+def test_other_tokens_under_the_same_text_are_a_difference():
+    same_text = {"answers": (answer("q1", token_ids=(1, 2)), SAME["answers"][1])}
+    assert check(candidate=same_text).verdict is Verdict.FAIL
+
+
+def test_texts_are_compared_where_an_engine_gives_no_token_ids():
+    silent = {"answers": (answer("q1", token_ids=()), SAME["answers"][1])}
+    assert check(base=silent).verdict is Verdict.PASS
+    differing = {"answers": (answer("q1", "안녕하십니까.", token_ids=()), SAME["answers"][1])}
+    result = check(base=silent, candidate=differing)
+    assert "quality/q1 at character 3" in result.line
+
+
+def test_an_answer_that_stops_sooner_is_a_difference():
+    shorter = {"answers": (answer("q1", "안녕하세요"), SAME["answers"][1])}
+    assert "at token 5" in check(candidate=shorter).line
+
+
+def test_base_that_differs_from_itself_is_not_a_fail():
+    result = check(at={4: OTHER}, candidate=OTHER)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "not deterministic here: base differs from itself on 1/2 prompts" in result.line
+    assert "base against itself: korean/k1" in result.details[0]
+
+
+def test_a_candidate_that_differs_from_itself_fails_against_a_clean_control():
+    result = check(at={2: OTHER})
+    assert result.verdict is Verdict.FAIL
+    assert any(line.startswith("candidate against itself") for line in result.details)
+
+
+def test_one_base_boot_alone_is_no_control():
+    lone = bracket("AB", base=SAME, candidate=OTHER)
+    result = Outputs().check(lone)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "no second base boot" in result.line
+
+
+def test_another_rendered_prompt_is_invalid_even_where_the_answers_are_equal():
+    longer = {"answers": tuple(replace(a, prompt_tokens=51) for a in SAME["answers"])}
+    result = check(candidate=longer)
+    assert result.verdict is Verdict.INVALID
+    assert "12 tokens in boot 01-A and 51 in boot 02-B" in result.line
+
+
+def test_a_fixed_length_answer_that_ends_by_itself_is_invalid():
+    lengths = [answer(f"d{n}", "가" * n, prompt_set="decode", finish_reason="length") for n in (310, 2048, 95)]
+    stopped = {"answers": (lengths[0], lengths[1], replace(lengths[2], finish_reason="stop"))}
+    result = check(base=stopped, candidate=stopped)
+    assert result.verdict is Verdict.INVALID
+    assert "early stop: decode/d95 of boot 01-A ended after 95 tokens (stop)" in result.line
+
+
+def test_one_answer_of_a_hundred_is_a_fail_before_anything_is_compared():
+    many = {"answers": tuple(answer(f"q{i}") for i in range(100))}
+    result = check(base=many, candidate={"answers": many["answers"][:1]})
+    assert result.verdict is Verdict.FAIL
+    assert "boot 02-B (candidate) answered 1 of 100 prompts" in result.line
+
+
+def test_a_failed_boot_leaves_it_open():
+    result = check(at={5: died()})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "boot 05-B failed" in result.line
+
+
+def test_a_difference_seen_before_a_failed_boot_is_a_fail():
+    assert check(at={2: OTHER, 5: died()}).verdict is Verdict.FAIL
+
+
+def test_void_boots_are_not_compared_but_their_place_must_be_filled():
+    result = check(at={5: {"status": "void", "reason": "foreign CPU 0.6 core", "answers": OTHER["answers"]}})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "boot 05-B void: foreign CPU" in result.line
+
+
+def test_a_void_boot_that_was_measured_again_does_no_harm():
+    measured = bracket(base=SAME, candidate=SAME)
+    void = replace(measured.boots[4], index=9, status="void", reason="foreign CPU")
+    assert Outputs().check(replace(measured, boots=(*measured.boots, void))).verdict is Verdict.PASS
+
+
+def test_no_answers_cannot_be_compared():
+    assert Outputs().check(bracket(VERDICT)).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_lone_surrogate_is_shown_not_raised():
+    assert check(candidate={"answers": (answer("q1", "안\ud83d"), SAME["answers"][1])}).verdict is Verdict.FAIL

@@ -1,0 +1,136 @@
+"""Twin of campaign.gates.quality (and of items and counted, which it shares with korean)."""
+
+from dataclasses import replace
+
+import pytest
+
+from campaign.gates.quality import Quality
+from tests.fakes.evidence import VERDICT, answer, bracket, died, right, wrong
+from verdict.words import Verdict
+
+GATE = Quality("prompts.jsonl")
+ALL_RIGHT = tuple(right(f"q{i}") for i in range(9))
+
+
+def with_last(last):
+    return {"answers": (*ALL_RIGHT[:-1], last)}
+
+
+def check(**fields):
+    return GATE.check(bracket(**({"base": {"answers": ALL_RIGHT}, "candidate": {"answers": ALL_RIGHT}} | fields)))
+
+
+def test_nine_of_nine_pass_and_say_what_they_show():
+    result = check()
+    assert result.verdict is Verdict.PASS
+    assert result.line.startswith("PASS          quality     9/9 correct   shows >= 71.7 % (95 %)")
+    assert result.numbers["shown_pct"] == pytest.approx(71.7, abs=0.05)
+
+
+def test_one_wrong_answer_in_one_candidate_boot_fails_the_item():
+    result = check(at={5: with_last(wrong("q8"))})
+    assert result.verdict is Verdict.FAIL
+    assert "8/9 correct   shows >= 57.1 %" in result.line
+    assert result.details == ("q8: candidate 05-B: wanted '42', got '41' (stop)",)
+
+
+def test_the_same_wrong_answer_in_every_boot_is_one_line():
+    result = check(candidate=with_last(wrong("q8")))
+    assert result.details == ("q8: candidate 02-B and 3 more: wanted '42', got '41' (stop)",)
+
+
+def test_an_item_that_base_fails_too_is_void_and_on_the_line():
+    result = check(base=with_last(wrong("q8")), candidate=with_last(wrong("q8")))
+    assert result.verdict is Verdict.PASS
+    assert "8/8 correct" in result.line
+    assert result.line.endswith("1 void, base fails 1")
+
+
+def test_base_failing_in_one_boot_only_makes_the_item_void_too():
+    result = check(at={1: with_last(wrong("q8"))}, candidate=with_last(wrong("q8")))
+    assert result.verdict is Verdict.PASS
+    assert "1 void" in result.line
+
+
+def test_an_item_that_only_base_fails_is_passed_and_told():
+    result = check(base=with_last(wrong("q8")))
+    assert result.verdict is Verdict.PASS
+    assert "9/9 correct" in result.line
+    assert result.line.endswith("base fails 1")
+
+
+def test_zero_in_every_arm_is_the_harness_and_no_pass():
+    nothing = {"answers": tuple(wrong(f"q{i}") for i in range(9))}
+    result = check(base=nothing, candidate=nothing)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "harness suspect: 0/9 in every arm" in result.line
+
+
+def test_zero_in_the_candidate_alone_is_a_fail():
+    assert check(candidate={"answers": tuple(wrong(f"q{i}") for i in range(9))}).verdict is Verdict.FAIL
+
+
+def test_an_answer_behind_the_token_limit_is_no_wrong_answer():
+    hidden = answer("q8", text="", finish_reason="length", why="budget: nothing to see at the token limit")
+    result = check(candidate=with_last(hidden))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "1 of 9 items could not be judged" in result.line
+    assert "budget" in result.details[0]
+
+
+def test_a_budget_that_hides_the_answer_in_both_arms_makes_the_item_void():
+    hidden = answer("q8", text="", finish_reason="length", why="budget: nothing to see at the token limit")
+    result = check(base=with_last(hidden), candidate=with_last(hidden))
+    assert result.verdict is Verdict.PASS
+    assert "1 void" in result.line
+
+
+def test_void_items_alone_are_no_pass():
+    hidden = {"answers": (answer("q1", why="budget"),)}
+    result = check(base=hidden, candidate=hidden)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "all 1 items void" in result.line
+
+
+def test_another_rendered_prompt_is_invalid_before_any_count():
+    longer = tuple(right(f"q{i}", prompt_tokens=51) for i in range(9))
+    result = check(candidate={"answers": longer})
+    assert result.verdict is Verdict.INVALID
+    assert "quality/q0 has 12 tokens in boot 01-A and 51 in boot 02-B" in result.line
+
+
+def test_no_answers_cannot_be_judged():
+    result = check(base={}, candidate={})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "no answers to judge" in result.line
+
+
+def test_an_item_that_the_candidate_never_got_is_not_passed():
+    assert check(candidate={"answers": ALL_RIGHT[:-1]}).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_failed_boot_is_named():
+    result = check(at={5: died()})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "boot 05-B failed: engine died" in result.line
+
+
+def test_a_wrong_answer_before_a_failed_boot_is_still_a_fail():
+    assert check(at={2: with_last(wrong("q8")), 5: died()}).verdict is Verdict.FAIL
+
+
+def test_a_bracket_that_stopped_early_says_how_far_it_came():
+    cut = bracket("ABB", base={"answers": ALL_RIGHT}, candidate={"answers": ALL_RIGHT})
+    assert "3 of 8 boots ran" in GATE.check(replace(cut, letters=VERDICT)).line
+
+
+def test_korean_answers_stay_readable_in_the_details():
+    result = check(candidate=with_last(wrong("q8", why="wanted '서울', got '부산' (stop)")))
+    assert "wanted '서울', got '부산'" in result.details[0]
+
+
+def test_a_right_answer_with_a_remark_is_told():
+    noted = right("q8", why="right, but its Hangul is decomposed (NFD): compared in NFC")
+    result = check(candidate=with_last(noted))
+    assert result.verdict is Verdict.PASS
+    assert "NFD" in result.details[0]
