@@ -7,20 +7,15 @@ from types import FrameType
 from typing import NoReturn
 
 from campaign import manual
-from campaign.errors import CampaignError, ConfigError, ExitCode, complain
+from campaign.errors import Boundary, ConfigError, ExitCode
 
 
 def main(arguments: list[str]) -> int:
     """Run one verb and return its exit code; every error that is expected ends in one sentence."""
     signal.signal(signal.SIGTERM, _terminate)
-    try:
-        return int(_dispatch(arguments))
-    except CampaignError as error:
-        complain(str(error), error.exit_code)
-        return int(error.exit_code)
-    except KeyboardInterrupt:
-        complain("the engine is stopped; `python -m campaign resume RUN_ID` continues", ExitCode.INTERRUPTED)
-        return int(ExitCode.INTERRUPTED)
+    with Boundary() as end:
+        end.code = _dispatch(arguments)
+    return int(end.code)
 
 
 def _dispatch(arguments: list[str]) -> ExitCode:

@@ -4,6 +4,7 @@ Names and values are checked here, before anything is started: knobs against the
 against the engine version's pinned list.
 """
 
+import contextlib
 import difflib
 import hashlib
 import json
@@ -19,7 +20,17 @@ from overlays.manifest import with_required
 from overlays.values import Knob, Overlay, Witness
 
 ARGUMENTS = Path(__file__).parent / "serve_arguments"
-OURS = ("host", "port", "model", "served_model_name", "speculative_config")  # the runner sets these itself
+OURS = (  # the runner sets these itself, or they start no engine
+    "host",
+    "port",
+    "model",
+    "served_model_name",
+    "speculative_config",
+    "spec_method",
+    "spec_model",
+    "spec_tokens",
+    "help",
+)
 SECRET = ("api_key", "hf_token")  # never in argv
 Scalar = str | int | float | bool | None
 
@@ -58,7 +69,7 @@ class ResolvedArm:
         return {
             "overlays": [o.name for o in self.overlays],
             "knobs": {k.knob.name: k.value for k in self.knobs},
-            "serve": dict(self.serve),
+            "serve": {name: spelled(value) for name, value in self.serve},
         }
 
     @property
@@ -73,12 +84,23 @@ def digest(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def spelled(value: object) -> str:
+    """A serve value in one spelling, so that 8 and "8", or a map and its JSON text, are the same asked."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):
+            value = json.loads(value)
+    if isinstance(value, bool | dict | list):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return str(value)
+
+
 def resolve(campaign: Campaign, name: str) -> ResolvedArm:
     """One arm of an experiment. Raises ConfigError on any name or value that the engine or the overlays do not know."""
     arm = _arm(campaign, name)
     overlays = _overlays(campaign, arm)
     values = _knob_values(name, arm, overlays)
     serve = _serve(campaign, name, arm)
+    _check_environment(campaign, values)
     _refuse_unsafe_async(name, overlays, values, serve)
     return ResolvedArm(name, overlays, values, serve)
 
@@ -127,7 +149,7 @@ def _knob_value(arm_name: str, arm: Arm, knob: Knob, owner: str) -> KnobValue:
 
 def _serve(campaign: Campaign, arm_name: str, arm: Arm) -> tuple[tuple[str, Any], ...]:
     """The arm's serve arguments over the engine's. An argument set to null is left out."""
-    pinned = pinned_arguments(campaign.engine.version)
+    pinned = pinned_arguments(campaign.engine.serve_arguments or campaign.engine.version)
     merged = {str(k): v for k, v in {**campaign.engine.serve, **arm.serve}.items()}
     for name, value in merged.items():
         where = f"arms.{arm_name}.serve.{name}" if name in arm.serve else f"engine.serve.{name}"
@@ -159,6 +181,17 @@ def pinned_arguments(version: str) -> dict[str, str]:
     arguments = json.loads(path.read_text(encoding="utf-8"))["arguments"]
     assert isinstance(arguments, dict)
     return arguments
+
+
+def _check_environment(campaign: Campaign, knobs: tuple[KnobValue, ...]) -> None:
+    """engine.env holds text, and no variable that a knob sets. null means unset."""
+    taken = {k.knob.variable: k.knob.name for k in knobs}
+    for name, value in campaign.engine.env.items():
+        where = f"engine.env.{name}"
+        if isinstance(value, bool | dict | list):
+            raise ConfigError(f'{where}: found {value!r}, but a variable is text; quote it, for instance "1" or "off"')
+        if name in taken:
+            raise ConfigError(f"{where}: knob {taken[name]} sets this variable; use arms.<arm>.knobs.{taken[name]}")
 
 
 def _refuse_unsafe_async(

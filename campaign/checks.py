@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ NUMBER = re.compile(r"(?:(?<!\w)[-+])?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 OPENING = re.compile(r"[{\[]")
 KEYS = {"id", "messages", "prompt", "max_tokens", "check"}
 SHOWN_CHARACTERS = 80
+MOST_OPENINGS = 50  # brackets at which a JSON answer is looked for
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def _json(value: Any, text: str, finish_reason: str, _said: str) -> str:
     """The first JSON value of the answer that can be read, wherever it stands."""
     wanted = json.dumps(_plain(value), sort_keys=True)
     decoder = json.JSONDecoder()
-    for opening in OPENING.finditer(text):
+    for opening in islice(OPENING.finditer(text), MOST_OPENINGS):
         try:
             found, _ = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
@@ -152,10 +154,10 @@ def load_prompts(path: Path, set_name: str) -> tuple[Prompt, ...]:
     """The prompts of a file, in its order. Raises ConfigError with file and line, what was found and is wanted."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{path}: cannot be read as UTF-8 text ({error}); wanted JSON lines, one prompt each"
-        ) from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); wanted a prompt file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is no UTF-8 text ({error}); wanted JSON lines, one prompt each") from error
     lines = {number: line for number, line in enumerate(text.split("\n"), start=1) if line.strip()}
     prompts = {number: _parsed(line, f"{path}:{number}", set_name) for number, line in lines.items()}
     if not prompts:
@@ -225,7 +227,7 @@ def _check(found: Any, where: str) -> Check | None:
     if not isinstance(found, dict) or not {"kind"} <= found.keys() <= {"kind", "value"}:
         raise ConfigError(f'{where}: check is {_kind(found)}; wanted {{"kind": ..., "value": ...}}')
     kind, value = found["kind"], found.get("value")
-    if kind not in CHECKS:
+    if not isinstance(kind, str) or kind not in CHECKS:
         raise ConfigError(f"{where}: check kind is {kind!r}; wanted one of {', '.join(CHECKS)}")
     problem = _value_problem(kind, value)
     if problem:

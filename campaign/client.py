@@ -81,7 +81,7 @@ class Client:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=ask.timeout_s)
         try:
             sent_ns = time.perf_counter_ns()
-            body = json.dumps(self._body(prompt, ask), ensure_ascii=False).encode()
+            body = json.dumps(self._body(prompt, ask)).encode()
             connection.request("POST", path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
             if response.status != http.client.OK:

@@ -15,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from campaign.errors import ConfigError
 from campaign.gates import Gates
+from campaign.limits import check
 
 ROOT = Path(__file__).resolve().parent.parent
 OPEN_MAP_OVERRIDE = re.compile(r"^(arms\.[^.=\s]+\.(?:knobs|serve)\.[^=\s]+=.*)$", re.DOTALL)
@@ -69,6 +70,7 @@ class Engine:
     build: str = MISSING
     python: str = MISSING
     module: str = MISSING
+    serve_arguments: str | None = None  # which version's pinned list holds; null is this version's own
     overlays: list[str] = field(default_factory=list)
     serve: dict[str, Any] = field(default_factory=dict)
     env: dict[str, Any] = field(default_factory=dict)
@@ -91,11 +93,17 @@ class Model:
     num_speculative_tokens: int = 0
 
 
+class LauncherName(Enum):
+    """Where an engine can live in this version."""
+
+    local = "local"
+
+
 @dataclass
 class Launcher:
     """Where the engine's process lives."""
 
-    name: str = "local"
+    name: LauncherName = LauncherName.local
 
 
 @dataclass
@@ -192,6 +200,7 @@ def from_plain(plain: Any) -> Campaign:
     except OmegaConfBaseException as error:
         raise ConfigError(first_sentence(error)) from error
     assert isinstance(campaign, Campaign)
+    check(campaign)
     return campaign
 
 

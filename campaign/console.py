@@ -1,5 +1,6 @@
 """The one voice: `format_*` are pure, `show` prints. Plain lines, Korean and English text alike."""
 
+import re
 import sys
 from collections.abc import Iterable
 
@@ -10,6 +11,7 @@ from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, acceptance_
 from campaign.plan import Plan, detectable, expected_minutes, prompt_paths, underpowered
 from verdict.words import Verdict
 
+STAGE_PATH = re.compile(r"/\S*/stages/([0-9a-f]{12})[0-9a-f]{52}")
 INDENT = "              "  # under the verdict word's column
 
 
@@ -94,7 +96,9 @@ def _figures(record: BootRecord) -> str:
     if acceptance_pp(1) in metrics:
         parts.append(f"pos1 {metrics[acceptance_pp(1)]:.1f} %")
     held = sum(row.ok for row in record.witness)
-    return "  ".join([*parts, f"witness {held}/{len(record.witness)}"])
+    discarded = record.facts.get("windows_discarded", "0")
+    disturbed = [f"{discarded} disturbed windows discarded"] if discarded != "0" else []
+    return "  ".join([*parts, f"witness {held}/{len(record.witness)}", *disturbed])
 
 
 def _duration(seconds: float) -> str:
@@ -102,11 +106,17 @@ def _duration(seconds: float) -> str:
 
 
 def format_witness(rows: tuple[WitnessRow, ...]) -> list[str]:
-    """The witness table: knob, layer, what, wanted, found."""
+    """The witness table: knob, layer, what, wanted, found; a stage's long path is cut to its address's first digits."""
     table = [("knob", "layer", "what", "wanted", "found", "", "from")]
-    table += [(r.knob, r.layer, r.what, r.wanted, r.found, "ok" if r.ok else "NOT OK", r.source) for r in rows]
+    table += [
+        (r.knob, r.layer, r.what, _short(r.wanted), _short(r.found), "ok" if r.ok else "NOT OK", r.source) for r in rows
+    ]
     widths = [min(44, max(len(row[i]) for row in table)) for i in range(len(table[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def _short(text: str) -> str:
+    return STAGE_PATH.sub(r"stage \1", text)
 
 
 def format_gate(result: GateResult) -> list[str]:

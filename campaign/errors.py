@@ -11,7 +11,9 @@ CampaignError                 a fault of ours when nothing below fits           
 """
 
 import sys
+import traceback
 from enum import IntEnum
+from types import TracebackType
 
 
 class ExitCode(IntEnum):
@@ -92,6 +94,30 @@ class EngineFailedError(CampaignError):
 
 class TrackingError(CampaignError):
     """The tracker refused the results. They are on disk and can be imported later."""
+
+
+class Boundary:
+    """`with Boundary() as end:` turns whatever leaves the block into one sentence and `end.code`.
+
+    An error that nobody expected is a fault of ours (70), shown with its trace: it must never look like a FAIL (1).
+    """
+
+    code = ExitCode.FAULT
+
+    def __enter__(self) -> "Boundary":
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if isinstance(error, CampaignError):
+            self.code = error.exit_code
+            complain(str(error), self.code)
+        elif isinstance(error, KeyboardInterrupt):
+            self.code = ExitCode.INTERRUPTED
+            complain("the engine is stopped; `python -m campaign resume RUN_ID` continues", self.code)
+        elif isinstance(error, Exception):
+            traceback.print_exception(error)
+            complain(f"a fault of ours, please report it: {type(error).__name__}: {error}", self.code)
+        return isinstance(error, CampaignError | KeyboardInterrupt | Exception)
 
 
 def complain(sentence: str, code: ExitCode) -> None:

@@ -6,6 +6,7 @@ The journal is one JSON object a line; a line that a kill cut short is dropped o
 import fcntl
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,21 +17,33 @@ from typing import Any
 from campaign.errors import CampaignError, ConfigError, SkippedError
 from campaign.evidence import Answer, BootRecord, DraftCounts, KvFacts, WitnessRow
 
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def dumps(value: object, indent: int | None = None) -> str:
+    """JSON in which Korean stays Korean; a lone surrogate (of a broken engine) is escaped, so that the text is kept."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    return json.dumps(value, allow_nan=False, indent=indent) if LONE_SURROGATE.search(text) else text
+
 
 def write_text(path: Path, text: str) -> None:
     """Write aside, flush to disk, rename: a reader never sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(aside).replace(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    aside = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: object) -> None:
     """`write_text` of readable JSON; Korean stays Korean."""
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    write_text(path, dumps(value, indent=1) + "\n")
 
 
 def read_json(path: Path) -> Any:
@@ -78,7 +91,7 @@ class RunFolder:
 
     def append(self, event: Mapping[str, object]) -> None:
         """One line, flushed to disk before it counts. A torn line before it (a kill) is cut off first."""
-        line = json.dumps(event, ensure_ascii=False, allow_nan=False) + "\n"
+        line = dumps(event) + "\n"
         with self.journal.open("ab+") as file:
             file.seek(0)
             whole = file.read().rfind(b"\n") + 1
@@ -91,7 +104,7 @@ class RunFolder:
         """All whole lines; a torn last line is dropped."""
         if not self.journal.exists():
             return []
-        whole = self.journal.read_text(encoding="utf-8").split("\n")[:-1]
+        whole = self.journal.read_bytes().split(b"\n")[:-1]  # split first: a torn line may end inside a syllable
         return [json.loads(line) for line in whole if line.strip()]
 
     def records(self) -> tuple[BootRecord, ...]:

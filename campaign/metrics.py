@@ -85,7 +85,7 @@ def parse(text: str) -> Counters:
     accepted: dict[str, dict[int, float]] = {}
     running = 0.0
     ranks = {series: (ours, rank) for ours, names in ALIASES.items() for rank, series in enumerate(names)}
-    best: dict[str, int] = {}
+    best: dict[tuple[str, str], int] = {}
     for name, labels, value in _samples(text):
         engine = labels.get("engine", "0")
         if name == PER_POSITION:
@@ -96,16 +96,17 @@ def parse(text: str) -> Counters:
             running += value
         elif name in ranks:
             ours, rank = ranks[name]
-            _take(by_engine.setdefault(engine, {}), best, ours, rank, value)
+            seen = best.setdefault((engine, ours), rank)
+            best[engine, ours] = min(seen, rank)
+            _take(by_engine.setdefault(engine, {}), ours, value, newer=rank < seen, older=rank > seen)
     return Counters(by_engine, accepted, running)
 
 
-def _take(row: dict[str, float], best: dict[str, int], ours: str, rank: int, value: float) -> None:
-    """Add one sample; the newest name of a renamed metric wins, its older names are then left out."""
-    if rank < best.get(ours, rank):
+def _take(row: dict[str, float], ours: str, value: float, *, newer: bool, older: bool) -> None:
+    """Add one sample; the newest name of a renamed metric wins, its older names are left out."""
+    if newer:
         row.pop(ours, None)
-    if rank <= best.get(ours, rank):
-        best[ours] = rank
+    if not older:
         row[ours] = row.get(ours, 0.0) + value
 
 
@@ -134,7 +135,7 @@ def identity_gap(counts: DraftCounts, samples: tuple[Sample, ...]) -> float:
     tokens = sum(len(s.token_ids) for s in samples)
     explained = len(samples) + counts.drafts + sum(counts.accepted)
     k = len(counts.accepted)
-    may_be_cut = sum(max(0, k + 1 - s.chunk_tokens[-1]) for s in samples if len(s.chunk_tokens) > 1)
+    may_be_cut = sum(k + 1 - min(k + 1, s.chunk_tokens[-1]) for s in samples if len(s.chunk_tokens) > 1)
     surplus = explained - tokens
     outside = max(0, -surplus, surplus - may_be_cut)
     return outside / tokens if tokens else 0.0

@@ -136,6 +136,10 @@ def registered(campaign: Campaign) -> dict[str, Claim]:
             raise ConfigError(
                 f"gate {gate} is on, but the experiment makes no claim {gate!r}; add it or gates.{gate}=null"
             )
+    for name, config in campaign.claims.items():
+        judged_by = "no_difference" if config.kind is ClaimKindName.no_difference else name
+        if judged_by not in switched_on:
+            raise ConfigError(f"claims.{name}: no gate judges it; gates that are on: {', '.join(switched_on)}")
     try:
         return {name: _claim(name, config) for name, config in campaign.claims.items()}
     except VerdictError as error:
@@ -225,7 +229,12 @@ def prompt_paths(campaign: Campaign) -> dict[str, Path]:
 
 def _history(campaign: Campaign) -> History | None:
     host = campaign.host
-    return None if host.history_sd_pct is None else History(s0=host.history_sd_pct / 100.0, nu0=host.history_df)
+    if host.history_sd_pct is None:
+        return None
+    try:
+        return History(s0=host.history_sd_pct / 100.0, nu0=host.history_df)
+    except VerdictError as error:
+        raise ConfigError(f"host.history_sd_pct, host.history_df: {error}") from error
 
 
 def detectable(plan: Plan) -> tuple[tuple[float, float | None], ...]:

@@ -111,6 +111,4 @@ def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
 def _broken(record: BootRecord) -> GateResult:
     word = {"failed": Verdict.FAIL, "invalid": Verdict.INVALID, "void": Verdict.VOID}[record.status]
     where = f"arm {record.arm}, boot {record.index:02d}-{record.letter}"
-    return GateResult(
-        "engine", word, f"{word.value:<{WORD_WIDTH}}engine      {where}: {record.reason}", record.log_tail
-    )
+    return GateResult("engine", word, f"{word.value:<{WORD_WIDTH}}engine      {where}: {record.reason}")

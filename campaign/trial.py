@@ -12,12 +12,12 @@ from campaign.checks import Prompt
 from campaign.client import Client
 from campaign.engine import kv, local, spec, witness
 from campaign.engine.logs import tail
-from campaign.engine.reports import CORE_AND_WORKER, Report, ask, places
+from campaign.engine.reports import Report, ask, places
 from campaign.engine.witness import KnobAsked
 from campaign.errors import EngineFailedError, InvalidError
 from campaign.evidence import BootRecord, KvFacts, WitnessRow
 from campaign.gates.base import GateResult
-from campaign.journal import RunFolder, write_json, write_text
+from campaign.journal import RunFolder, dumps, write_json, write_text
 from campaign.names import KV_TOKENS
 from campaign.plan import Plan, PlannedBoot
 from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, warm_up
@@ -26,6 +26,7 @@ from verdict.words import Verdict
 
 TAIL_LINES = 12
 REPORT_DEADLINE_S = 15.0
+EVERYBODY = (("APIServer", 0), ("EngineCore", 0), ("Worker", 0))  # role and rank of who must answer
 SHOWN = {  # serve argument -> its key in the report's resolved section
     "async_scheduling": "async_scheduling",
     "enable_prefix_caching": "prefix_caching",
@@ -84,15 +85,20 @@ def run_boot(bench: Bench, boot: PlannedBoot) -> BootRecord:
     draft = Draft(boot)
     engine_spec = specify(bench, boot)
     write_asked(bench, boot, engine_spec)
-    try:
-        with draft.timed("total"):
-            record = _booted(bench, draft, engine_spec)
-    except EngineFailedError as error:
-        record = draft.record(status="failed", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
-    except InvalidError as error:
-        record = draft.record(status="invalid", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
+    with draft.timed("total"):
+        record = _outcome(bench, draft, engine_spec)
+    record = replace(record, seconds=dict(draft.seconds))
     write_json(bench.folder.boot(boot.name) / "verdicts.json", _verdicts(record, draft))
     return record
+
+
+def _outcome(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
+    try:
+        return _booted(bench, draft, engine_spec)
+    except EngineFailedError as error:
+        return draft.record(status="failed", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
+    except InvalidError as error:
+        return draft.record(status="invalid", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
 
 
 def specify(bench: Bench, boot: PlannedBoot) -> spec.EngineSpec:
@@ -139,7 +145,7 @@ def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRec
 
 def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Report, ...]:
     """The witness before the window: asked, resolved, attested. Raises InvalidError when a layer does not hold."""
-    reports = ask(engine.spec.report_dir, "before", CORE_AND_WORKER, REPORT_DEADLINE_S)
+    reports = ask(engine.spec.report_dir, "before", EVERYBODY, REPORT_DEADLINE_S)
     draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm])
     draft.witness = _rows(bench, draft.boot, engine, reports, None)
     require(draft.witness)
@@ -215,9 +221,10 @@ def _passes(
         by_prompt, checked = natural(client, _checked_sets(bench), timeout_s)
     with draft.timed("window"):
         measured = measure(client, bench.prompts["decode"], workload, timeout_s, folder)
+    draft.facts["windows_discarded"] = str(measured.discarded)
     answers = (*checked, *measured.answers)
-    write_text(folder / "samples.jsonl", "".join(json.dumps(vars(s)) + "\n" for s in measured.samples))
-    write_text(folder / "texts.jsonl", "".join(json.dumps(vars(a), ensure_ascii=False) + "\n" for a in answers))
+    write_text(folder / "samples.jsonl", "".join(dumps(vars(s)) + "\n" for s in measured.samples))
+    write_text(folder / "texts.jsonl", "".join(dumps(vars(a)) + "\n" for a in answers))
     return measured, {"natural": pooled(by_prompt), "by_prompt": by_prompt, "answers": answers}
 
 

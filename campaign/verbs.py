@@ -160,7 +160,7 @@ def _publish(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
             f"`python -m campaign import {folder.path}`"
         )
         return
-    console.show([f"mlflow  {link}" for link in links])
+    console.show(f"mlflow  {links.page}")
 
 
 def _inspect(plan: Plan, folder: RunFolder, outcome: Outcome) -> ExitCode:

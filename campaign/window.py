@@ -4,6 +4,7 @@ Every pass is the same in every boot: same prompts, same order, same limits.
 """
 
 import math
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from campaign.metrics import CLOCK_TOLERANCE, IDENTITY_TOLERANCE, Counters, cloc
 from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S, acceptance_pp
 
 WARM_UP_TOKENS = 64
+MOST_ASKED = 4  # times a prompt is asked to get every chunk alone
+WINDOWS = 3  # tries
 STEADY_TOLERANCE = 0.1
 
 
@@ -30,6 +33,7 @@ class Measured:
     answers: tuple[Answer, ...]
     samples: tuple[Sample, ...]
     delta: Counters
+    discarded: int = 0  # disturbed windows before this one
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,23 @@ def natural(
     by_prompt: dict[str, DraftCounts] = {}
     answers = []
     for prompt in (p for prompts in sets.values() for p in prompts):
-        before = scrape(client, timeout_s)
-        sample = client.stream(prompt, Ask(prompt.max_tokens, ignore_eos=False, timeout_s=timeout_s))
-        counts = draft_counts(scrape(client, timeout_s).since(before))
+        sample, counts = _step_by_step(client, prompt, timeout_s)
         if counts is not None:
             by_prompt[f"{prompt.prompt_set}/{prompt.id}"] = until_the_end(counts, sample)
         ok, why = check_answer(prompt, sample.text, sample.finish_reason)
         answers.append(replace(_answer(prompt, sample), ok=ok, why=why))
     return by_prompt, tuple(answers)
+
+
+def _step_by_step(client: Client, prompt: Prompt, timeout_s: float) -> tuple[Sample, DraftCounts | None]:
+    """One answer in which every chunk is one step. Under load the server may merge two; then it is asked again."""
+    for _ in range(MOST_ASKED):
+        before = scrape(client, timeout_s)
+        sample = client.stream(prompt, Ask(prompt.max_tokens, ignore_eos=False, timeout_s=timeout_s))
+        counts = draft_counts(scrape(client, timeout_s).since(before))
+        if counts is None or counts.drafts == len(sample.chunk_tokens) - 1:
+            break
+    return sample, counts
 
 
 def until_the_end(counts: DraftCounts, sample: Sample) -> DraftCounts:
@@ -83,7 +96,10 @@ def until_the_end(counts: DraftCounts, sample: Sample) -> DraftCounts:
     One request at a time, so the surplus 1 + drafts + accepted - tokens is what the last step lost.
     """
     surplus = 1 + counts.drafts + sum(counts.accepted) - len(sample.token_ids)
-    visible = sample.chunk_tokens[-1] if len(sample.chunk_tokens) > 1 else 0
+    merged = counts.drafts != len(sample.chunk_tokens) - 1
+    if merged or not counts.drafts:
+        return counts  # the last chunk does not say what the last step showed
+    visible = sample.chunk_tokens[-1]
     thrown_away = range(visible + 1, visible + surplus)  # draft positions of the last step, from 1
     return DraftCounts(
         counts.drafts, tuple(a - 1 if p in thrown_away and a > 0 else a for p, a in enumerate(counts.accepted, 1))
@@ -99,17 +115,37 @@ def pooled(by_prompt: dict[str, DraftCounts]) -> DraftCounts | None:
     return DraftCounts(sum(c.drafts for c in by_prompt.values()), tuple(map(sum, zip(*padded, strict=True))))
 
 
+class TaintedError(InvalidError):
+    """The window was disturbed, not the engine: it may be measured again, and the discard is counted."""
+
+
 def measure(
     client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float, folder: Path
 ) -> Measured:
-    """The window: fixed lengths, one request at a time, counters as deltas.
+    """The window, measured again up to twice when it was disturbed (decided without a look at the metric).
 
-    Raises InvalidError when somebody else's requests fell into it, a length is not the asked one, the engine's clock
-    and the client's differ by over 1 %, or tokens, drafts and accepted tokens contradict each other.
+    Raises InvalidError when every try was disturbed, and at once when lengths or counters are wrong.
+    """
+    last = ""
+    for discarded in range(WINDOWS):
+        try:
+            return replace(_window(client, prompts, workload, timeout_s, folder), discarded=discarded)
+        except TaintedError as error:
+            last = str(error)
+    raise InvalidError(f"contended: {WINDOWS} windows in a row were disturbed; the last one: {last}")
+
+
+def _window(
+    client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float, folder: Path
+) -> Measured:
+    """One try: fixed lengths, one request at a time, counters as deltas.
+
+    Raises TaintedError when somebody else's requests fell into it, or the engine's clock and the client's differ by
+    over 1 %; InvalidError when a length is not the asked one, or tokens, drafts and accepted contradict each other.
     """
     before = scrape(client, timeout_s, folder / "metrics-before.txt")
     if before.running:
-        raise InvalidError(f"{before.running:g} requests of somebody else are running before the window")
+        raise TaintedError(f"{before.running:g} requests of somebody else are running before the window")
     ask = Ask(workload.max_tokens, ignore_eos=True, timeout_s=timeout_s)
     turns = list(_turns(prompts, workload.repeats))
     samples = tuple(client.stream(prompt, ask) for prompt in turns)
@@ -128,7 +164,7 @@ def _turns(prompts: tuple[Prompt, ...], repeats: int) -> Iterator[Prompt]:
 def _check_window(delta: Counters, counts: DraftCounts | None, samples: tuple[Sample, ...], max_tokens: int) -> None:
     finished = delta.total("finished")
     if finished != len(samples):
-        raise InvalidError(f"window shared: {finished:g} requests finished in it, {len(samples)} were ours")
+        raise TaintedError(f"window shared: {finished:g} requests finished in it, {len(samples)} were ours")
     short = [s for s in samples if len(s.token_ids) != max_tokens]
     if short:
         raise InvalidError(
@@ -137,7 +173,7 @@ def _check_window(delta: Counters, counts: DraftCounts | None, samples: tuple[Sa
         )
     gap = clock_gap(delta.total("decode_s"), samples)
     if gap > CLOCK_TOLERANCE:
-        raise InvalidError(f"clocks disagree: client and engine differ by {gap:.1%} of the decode seconds (limit 1 %)")
+        raise TaintedError(f"clocks disagree: client and engine differ by {gap:.1%} of the decode seconds (limit 1 %)")
     if counts is not None and counts.drafts and identity_gap(counts, samples) > IDENTITY_TOLERANCE:
         raise InvalidError(
             f"counters contradict the tokens: {counts.drafts} drafts and {sum(counts.accepted)} accepted tokens do not "
@@ -155,7 +191,7 @@ def _metrics(delta: Counters, counts: DraftCounts | None, samples: tuple[Sample,
         STEP_PER_S: steps / decode_s,
         TOK_PER_S: after_first / decode_s,
         TPOT_S: decode_s / after_first,
-        TTFT_MEDIAN_S: sorted(s.ttft_s for s in samples)[len(samples) // 2],
+        TTFT_MEDIAN_S: statistics.median(s.ttft_s for s in samples),
     }
     if counts is not None and counts.acceptance_length is not None:
         found[ACCEPTANCE_LENGTH] = counts.acceptance_length

@@ -89,7 +89,7 @@ def _probe(python: Path) -> dict[str, object]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
         done = subprocess.run(
-            [str(python), "-P", "-c", PROBE],
+            [str(python.absolute()), "-P", "-c", PROBE],
             capture_output=True, text=True, check=True, timeout=PROBE_TIMEOUT_S, cwd="/", env=environment,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from overlays.base import BaseTree
 from overlays.compose import Composed, compose
 from overlays.errors import DriftError, OverlayError
-from overlays.tree import compile_bytecode, copy_package, discard, expect_sealed, seal, unrecorded, write
+from overlays.tree import compile_bytecode, copy_package, copy_tree, discard, expect_sealed, seal, unrecorded, write
 from overlays.values import Overlay, Plugin
 
 FORMAT = "1"
@@ -95,19 +95,33 @@ def _plugin_files(plugin: Plugin) -> Iterator[tuple[str, bytes]]:
 
 
 def _make(base: BaseTree, composed: Composed, texts: dict[str, bytes], path: Path) -> None:
+    # The plain engine is copied and compiled once; what overlays are put on is a copy of that, bytecode included.
+    plain = stage(base, (), path.parent).path if composed.overlays else None
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
     try:
-        copy_package(base, aside, texts)
-        for overlay in composed.overlays:
-            if overlay.plugin:
-                _write_entry_point(aside, overlay.plugin)
-        compile_bytecode(base.python, aside, path)
+        if plain is None:
+            copy_package(base, aside)
+            compile_bytecode(base.python, aside, path, [aside])
+        else:
+            copy_tree(plain, aside, texts)
+            _put_on(base, composed, texts, aside, path)
         seal(aside)
         _move_into_place(aside, path)
     finally:
         if aside.exists():
             discard(aside)
+
+
+def _put_on(base: BaseTree, composed: Composed, texts: dict[str, bytes], tree: Path, final: Path) -> None:
+    for name, content in texts.items():
+        write(tree / name, content)
+    for overlay in composed.overlays:
+        if overlay.plugin:
+            _write_entry_point(tree, overlay.plugin)
+    sources = [tree / name for name in texts if name.endswith(".py")]
+    if sources:
+        compile_bytecode(base.python, tree, final, sources)
 
 
 def _write_entry_point(tree: Path, plugin: Plugin) -> None:

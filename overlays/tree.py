@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,8 +43,8 @@ def unrecorded(base: BaseTree) -> dict[str, str]:
     return {path: hash_file(file) for path, file in paths.items() if path not in spoken_for}
 
 
-def copy_package(base: BaseTree, into: Path, changed: Mapping[str, bytes]) -> None:
-    """Copy or link every file that `changed` does not replace, and write those it does.
+def copy_package(base: BaseTree, into: Path) -> None:
+    """Copy every file of the engine package; link the compiled modules.
 
     Raises DriftError for a file that is not what the wheel's RECORD says: the installed engine was edited, and a
     stage made now would differ from one made before by more than its overlays.
@@ -57,10 +57,18 @@ def copy_package(base: BaseTree, into: Path, changed: Mapping[str, bytes]) -> No
                 f"{file} is {hash_file(file)}, but {base.record} says {spoken_for[path]}: "
                 "the installed engine was edited in place; install it again"
             )
-        if path not in changed:
-            _place(file, into / path)
-    for path, content in changed.items():
-        write(into / path, content)
+        _place(file, into / path)
+
+
+def copy_tree(plain: Path, into: Path, but: Collection[str]) -> None:
+    """Copy a sealed tree, links as links and bytecode too, but not the files in `but` nor their bytecode."""
+    for folder, _, names in os.walk(plain):
+        for file in (Path(folder, name) for name in names):
+            path = str(file.relative_to(plain))
+            if path != LISTING and _source(path) not in but:
+                copy = into / path
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy, follow_symlinks=False)
 
 
 def write(file: Path, content: bytes) -> None:
@@ -69,12 +77,12 @@ def write(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def compile_bytecode(python: Path, tree: Path, final: Path) -> None:
+def compile_bytecode(python: Path, tree: Path, final: Path, files: Sequence[Path]) -> None:
     """Compile with the engine's own interpreter; checked-hash: the source decides, whatever its time and size."""
     command = [str(python), "-I", "-m", "compileall", "-q", "-j", "2", "--invalidation-mode", "checked-hash"]
     try:
         done = subprocess.run(
-            [*command, "-s", str(tree), "-p", str(final), str(tree)],
+            [*command, "-s", str(tree), "-p", str(final), *map(str, files)],
             capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=False, cwd="/",
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -137,6 +145,12 @@ def _place(file: Path, copy: Path) -> None:
         copy.symlink_to(file.resolve())
     else:
         shutil.copyfile(file, copy)
+
+
+def _source(path: str) -> str:
+    """The source that a path in __pycache__ was compiled from; the path itself for any other."""
+    folder, cache, name = path.rpartition("__pycache__/")
+    return f"{folder}{name.split('.')[0]}.py" if cache else path
 
 
 def _link(link: Path) -> list[str | int]:

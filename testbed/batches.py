@@ -9,9 +9,8 @@ from tokenizers import Tokenizer
 
 from testbed import corpus
 from testbed.corpus import Text
-from testbed.tokenizer import SPECIALS, VOCAB_SIZE, Encoded, encode
+from testbed.tokenizer import Encoded, encode
 
-ECHO_TOKENS = 96
 PREFIX_WEIGHT = 0.03  # what is not to be learnt still keeps the tokens' statistics in view
 
 
@@ -50,8 +49,7 @@ class Recipe:
     chats: int = 32
     documents: int = 10
     records: int = 8
-    echoes: int = 32
-    cycle: tuple[str, ...] = ("echo", "chat", "records", "document")
+    cycle: tuple[str, ...] = ("chat", "records", "document")
 
 
 class Stream:
@@ -69,26 +67,17 @@ class Stream:
             return self._rows(self.recipe.chats, lambda: corpus.draw_chat(self.rng, self.recipe.asked_share))
         if kind == "document":
             return self._rows(self.recipe.documents, lambda: corpus.draw_document(self.rng))
-        return self._echoes() if kind == "echo" else self._records(done)
+        return self._records(done)
 
     def _records(self, done: float) -> Batch:
         """Short lists with many questions first, then lists as long as the served ones."""
         long = self.rng.random() < (done - 0.4)
-        n_records, n_rules = (self.rng.randint(10, 15), 10) if long else (self.rng.randint(3, 7), self.rng.randint(0, 2))
+        n_records, n_rules = (
+            (self.rng.randint(10, 15), 10) if long else (self.rng.randint(3, 7), self.rng.randint(0, 2))
+        )
         n_rows = self.recipe.records // 2 if long else self.recipe.records
         n_turns = min(n_records, 6)
         return self._rows(n_rows, lambda: corpus.draw_records(self.rng, n_records, n_turns, n_rules))
-
-    def _echoes(self) -> Batch:
-        """Random tokens that repeat themselves: the shortest way to teach a small model to copy from its context."""
-        first = len(SPECIALS)
-        rows = []
-        for _ in range(self.recipe.echoes):
-            period = self.rng.randint(6, 45)
-            once = [self.rng.randrange(first, VOCAB_SIZE) for _ in range(period)]
-            ids = (once * ECHO_TOKENS)[:ECHO_TOKENS]
-            rows.append(Encoded("echo", tuple(ids), tuple(i >= period for i in range(ECHO_TOKENS))))
-        return collate(rows)
 
     def _rows(self, n: int, draw: Callable[[], Text]) -> Batch:
         return collate([encode(self.tokenizer, draw()) for _ in range(n)])

@@ -13,6 +13,7 @@ from typing import Any
 
 DATA = Path(__file__).parent / "data"
 PHRASE_WORDS = 6
+FAVOURITE_SHARE = 0.4
 Messages = tuple[tuple[str, str], ...]
 
 
@@ -53,18 +54,26 @@ def draw_chat(rng: random.Random, asked_share: float) -> Text:
 
 
 def fill_document(template: dict[str, Any], rng: random.Random) -> str:
-    """One document: `once` slots are drawn for the document, `each` slots at every use."""
+    """One document: `once` slots are drawn for the document, `each` slots at every use.
+
+    Each use of an `each` slot has a favourite (by sentence) that is drawn half of the time: partly predictable text.
+    """
     once = {slot: rng.choice(values) for slot, values in template["once"].items()}
-    return " ".join(_fill_sentence(sentence, once, template["each"], rng) for sentence in template["text"])
+    sentences = enumerate(template["text"])
+    return " ".join(_fill_sentence(sentence, once, template["each"], i, rng) for i, sentence in sentences)
 
 
-def _fill_sentence(sentence: str, once: dict[str, str], each: dict[str, list[str]], rng: random.Random) -> str:
+def _fill_sentence(
+    sentence: str, once: dict[str, str], each: dict[str, list[str]], favourite: int, rng: random.Random
+) -> str:
     filled = sentence
     for slot, value in once.items():
         filled = filled.replace("{" + slot + "}", value)
     for slot, values in each.items():
         while "{" + slot + "}" in filled:
-            filled = filled.replace("{" + slot + "}", rng.choice(values), 1)
+            favourite += 1
+            value = values[favourite % len(values)] if rng.random() < FAVOURITE_SHARE else rng.choice(values)
+            filled = filled.replace("{" + slot + "}", value, 1)
     return filled
 
 

@@ -1,13 +1,15 @@
 """The DFlash drafter: K tokens in one pass from the target's hidden states, as vLLM 0.29.0 serves it.
 
 What the engine does, and this module repeats (read in vllm/model_executor/models/qwen3_dflash.py and
-vllm/v1/spec_decode/dflash.py of 0.29.0): the outputs of the target's layers `TARGET_LAYERS` are joined, projected by `fc`
-and normed; each draft layer makes keys and values of them (no input norm), one for each context position. The queries are
-the last sampled token at position P and K masks at P+1..P+K; every query sees the context 0..P-1 and (if not causal) every
-query; mask j answers for position P+j. Embedding and head are the target's own.
+vllm/v1/spec_decode/dflash.py of 0.29.0): the outputs of the target's layers `TARGET_LAYERS` are joined, projected by
+`fc` and normed; each draft layer makes keys and values of them (no input norm), one for each context position. The
+queries are the last sampled token at position P and K masks at P+1..P+K; every query sees the context 0..P-1 and (if
+not causal) every query; mask j answers for position P+j. Embedding and head are the target's own.
 
 Shape letters: B rows, T tokens, A anchors a row, Q = K+1 queries an anchor, H hidden, V vocabulary.
 """
+
+# ruff: noqa: N803 - tensors carry their shape in their names (style, rule 16)
 
 from dataclasses import dataclass
 
@@ -15,6 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from testbed.batches import Batch
 from testbed.layers import Layer, Norm, Shape, initialise, rotary
 from testbed.target import Target
 
@@ -93,8 +96,13 @@ def visible(anchors_BA: torch.Tensor, n_context: int, window: int | None, causal
 
 
 def drafts(
-    drafter: Drafter, target: Target, states: torch.Tensor, ids_BT: torch.Tensor, anchors_BA: torch.Tensor,
-    mask_id: int, starve: int = 0,
+    drafter: Drafter,
+    target: Target,
+    states: torch.Tensor,
+    ids_BT: torch.Tensor,
+    anchors_BA: torch.Tensor,
+    mask_id: int,
+    starve: int = 0,
 ) -> torch.Tensor:
     """Scores [B, A, K, V] of the tokens after each anchor (the anchor is the last token that is known)."""
     tokens = torch.full((*anchors_BA.shape, K + 1), mask_id)
@@ -104,38 +112,61 @@ def drafts(
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What one batch teaches: states [B, T, 3H], ids [B, T], anchors [B, A], labels and weights [B, A, K]."""
+class Page:
+    """What the target makes of one batch of texts: states [B, T, 3H], ids, learn and greedy choice [B, T]."""
 
+    kind: str
     states: torch.Tensor
     ids: torch.Tensor
+    learn: torch.Tensor
+    greedy: torch.Tensor
+
+
+@torch.no_grad()
+def read(target: Target, batch: Batch) -> Page:
+    """Run the target once; many lessons are drawn from a page."""
+    hidden = target.hidden_states(batch.ids)
+    greedy = target.logits(hidden[-1]).argmax(-1)
+    states = torch.cat([hidden[i] for i in TARGET_LAYERS], dim=-1)
+    return Page(batch.kind, states, batch.ids, batch.learn, greedy)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Anchors [B, A] on a page, and for each the labels and their weights [B, A, K]."""
+
+    page: Page
     anchors: torch.Tensor
     labels: torch.Tensor
     weights: torch.Tensor
 
 
-@torch.no_grad()
-def lesson(target: Target, ids_BT: torch.Tensor, learn_BT: torch.Tensor, n_anchors: int, rng: torch.Generator) -> Lesson:
+def lesson(page: Page, n_anchors: int, generator: torch.Generator) -> Lesson:
     """Anchors where the target is to write, and the target's own greedy choice as the label.
 
-    A label counts only as long as the text before it is what the target itself would have written: further on the target
-    would be elsewhere by then.
+    A label counts only as long as the text before it is what the target itself would have written: further on the
+    target would be elsewhere by then.
     """
-    hidden = target.hidden_states(ids_BT)
-    greedy = target.logits(hidden[-1]).argmax(-1)
-    may_anchor = learn_BT[:, : -K - 1].float() + 1e-9
-    anchors = torch.multinomial(may_anchor, min(n_anchors, may_anchor.shape[1]), generator=rng).sort(dim=1).values
+    may_anchor = page.learn[:, : -K - 1].float() + 1e-9
+    n = min(n_anchors, may_anchor.shape[1])
+    anchors = torch.multinomial(may_anchor, n, generator=generator).sort(dim=1).values
     after = anchors[..., None] + torch.arange(1, K + 1)
-    labels = greedy.gather(1, (after - 1).flatten(1)).view_as(after)
-    agreed = (ids_BT.gather(1, after.flatten(1)).view_as(after) == labels).float()
+    labels = _at(page.greedy, after - 1)
+    agreed = (_at(page.ids, after) == labels).float()
     before = torch.cat([torch.ones_like(agreed[..., :1]), agreed[..., :-1]], dim=-1).cumprod(-1)
-    learnt = learn_BT.gather(1, after.flatten(1)).view_as(after) & learn_BT.gather(1, anchors)[..., None]
-    states = torch.cat([hidden[i] for i in TARGET_LAYERS], dim=-1)
-    return Lesson(states, ids_BT, anchors, labels, before * learnt * POSITION_DECAY ** torch.arange(K))
+    learnt = _at(page.learn, after) & _at(page.learn, anchors[..., None])
+    return Lesson(page, anchors, labels, before * learnt * POSITION_DECAY ** torch.arange(K))
 
 
-def loss_of(drafter: Drafter, target: Target, given: Lesson, mask_id: int) -> torch.Tensor:
-    """Weighted cross entropy of the drafts."""
-    scores = drafts(drafter, target, given.states, given.ids, given.anchors, mask_id)
-    losses = functional.cross_entropy(scores.flatten(0, 2).float(), given.labels.flatten(), reduction="none")
-    return (losses * given.weights.flatten()).sum() / given.weights.sum().clamp(min=1)
+def _at(values_BT: torch.Tensor, where_BAK: torch.Tensor) -> torch.Tensor:
+    return values_BT.gather(1, where_BAK.flatten(1)).view_as(where_BAK)
+
+
+def loss_of(drafter: Drafter, target: Target, given: Lesson, mask_id: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weighted cross entropy, and the share of first positions that were right."""
+    page = given.page
+    scores = drafts(drafter, target, page.states, page.ids, given.anchors, mask_id)
+    losses = functional.cross_entropy(scores.flatten(0, 2), given.labels.flatten(), reduction="none")
+    hit = (scores[:, :, 0].argmax(-1) == given.labels[..., 0]) * (given.weights[..., 0] > 0)
+    right = hit.sum() / (given.weights[..., 0] > 0).sum()
+    return (losses * given.weights.flatten()).sum() / given.weights.sum().clamp(min=1), right

@@ -1,4 +1,8 @@
-"""Write models as the folders an engine loads: config.json, model.safetensors, tokenizer files. All float32."""
+"""Write models as the folders an engine loads: config.json, model.safetensors, tokenizer files.
+
+Weights are stored as bfloat16 and rounded to it in training's last step, so a float32 engine runs exactly what was
+trained.
+"""
 
 import hashlib
 import json
@@ -79,8 +83,10 @@ def write_drafter(
 def write_model(folder: Path, weights: dict[str, torch.Tensor], own_config: dict[str, Any]) -> None:
     """config.json and model.safetensors."""
     folder.mkdir(parents=True, exist_ok=True)
-    contiguous = {name: tensor.detach().float().contiguous() for name, tensor in sorted(weights.items())}
-    save_file(contiguous, folder / "model.safetensors", metadata={"format": "pt"})
+    contiguous = {name: tensor.detach().to(torch.bfloat16).contiguous() for name, tensor in sorted(weights.items())}
+    file = folder / "model.safetensors"
+    save_file(contiguous, file, metadata={"format": "pt"})
+    file.chmod(0o644)
     write_json(folder / "config.json", own_config)
 
 
@@ -102,6 +108,13 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, max_length: int) -> None
 def write_json(file: Path, content: dict[str, Any]) -> None:
     """Indented JSON, as text."""
     file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@torch.no_grad()
+def round_weights(model: nn.Module) -> None:
+    """Round every weight to what bfloat16 can hold, in place."""
+    for parameter in model.parameters():
+        parameter.copy_(parameter.to(torch.bfloat16).float())
 
 
 def write_sums(root: Path) -> None:

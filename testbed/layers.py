@@ -3,6 +3,8 @@
 Shape letters: B rows, T tokens, H hidden, N heads, G key/value heads, D head dimension.
 """
 
+# ruff: noqa: N803 - tensors carry their shape in their names (style, rule 16)
+
 from dataclasses import dataclass
 
 import torch
@@ -21,7 +23,7 @@ class Shape:
     kv_heads: int = 2
     head_dim: int = 32
     intermediate: int = 384
-    rope_theta: float = 10_000.0
+    rope_theta: float = 1_000_000.0
     eps: float = 1e-6
     max_positions: int = 2048
 

@@ -1,8 +1,8 @@
 """Boot the real engine in this process and measure the pair: `python -m testbed.measure --out testbed/MEASURED.md`.
 
-Run it with the engine environment's python, from the repository's root. vLLM 0.29.0 (CPU), float32, DFlash with K drafts,
-greedy, eager, prefix caching off, one request at a time. Acceptance is the engine's own counters, read before and after
-every prompt.
+Run it with the engine environment's python, from the repository's root. vLLM 0.29.0 (CPU), float32, DFlash with K
+drafts, greedy, eager, prefix caching off, one request at a time. Acceptance is the engine's own counters, read before
+and after every prompt.
 """
 
 import os

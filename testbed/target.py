@@ -3,11 +3,14 @@
 Shape letters as in `layers`; V is the vocabulary.
 """
 
+# ruff: noqa: N803 - tensors carry their shape in their names (style, rule 16)
+
 import torch
 from torch import nn
 from torch.nn import functional
 
 from testbed.layers import Layer, Norm, Shape, initialise, rotary
+from testbed.prime import prime
 
 
 class Target(nn.Module):
@@ -21,6 +24,7 @@ class Target(nn.Module):
         self.norm = Norm(shape.hidden, shape.eps)
         self.lm_head = nn.Linear(shape.hidden, shape.vocab, bias=False)
         initialise(self, torch.Generator().manual_seed(seed))
+        prime(self, seed)
 
     def hidden_states(self, ids_BT: torch.Tensor) -> list[torch.Tensor]:
         """The residual stream after each layer, layers x [B, T, H]."""

@@ -86,7 +86,7 @@ def find(text: str, env: Mapping[str, str]) -> Fatal | None:
 
 
 def exit_words(code: int, text: str = "", *, by_us: bool = False) -> str:
-    """An exit code in words: `exited with 3`, `was killed by SIGKILL, sender unknown`; a log adds what a worker died of."""
+    """An exit code in words: `exited with 3`, `was killed by SIGKILL, sender unknown`; the log tells a worker's."""
     number = _signal_number(code)
     words = f"exited with {code}" if number is None else f"was killed by {_signal_words(number, by_us=by_us)}"
     workers = sorted({int(found) for found in WORKER_DIED.findall(text)})

@@ -20,7 +20,7 @@ from campaign.errors import EngineFailedError, InvalidError
 
 POLL_S = 0.1
 ASK_TIMEOUT_S = 5.0
-DYING_S = 5.0  # between a broken connection or a fatal line, and the exit that explains it
+DYING_S = 3.0  # between a broken connection or a fatal line, and the exit that explains it
 FIRST_TOKENS = 8
 
 
@@ -110,7 +110,8 @@ def _models_answer(boot: Boot) -> bool:
         return False
     ids = ports.model_ids(body)
     if ids is None or boot.spec.nonce not in ids:
-        raise _foreign(boot, f"serves {', '.join(ids) if ids else body[:80]!r}, wanted {boot.spec.nonce}")
+        shown = ", ".join(ids) if ids else repr(body[:80])
+        raise _foreign(boot, f"serves {shown}, wanted {boot.spec.nonce}")
     return True
 
 

@@ -15,6 +15,7 @@ POLL_S = 0.05
 SCHEMA = 1
 Place = tuple[str, int]  # role and rank
 CORE_AND_WORKER: tuple[Place, ...] = (("EngineCore", 0), ("Worker", 0))
+EVERY_ROLE: tuple[Place, ...] = (("APIServer", 0), *CORE_AND_WORKER)
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Report:
 
     @property
     def modules(self) -> dict[str, dict[str, str]]:
-        """The overlaid modules that are loaded there, by module name: file and sha256."""
-        return {entry["module"]: entry for entry in self.raw.get("modules", ())}
+        """The overlaid modules loaded there, by name: file, sha256, and whether the code in memory is that file's."""
+        return {entry["module"]: entry for entry in self.raw.get("modules", ()) if "module" in entry}
 
     def __str__(self) -> str:
         return f"{self.role} {self.rank} (pid {self.pid})"

@@ -1,5 +1,6 @@
 """How one boot of an engine is started: its arguments, and an environment that holds nothing of the caller's."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -20,6 +21,7 @@ READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 OURS_PREFIX = "VLLM_CAMPAIGN_"
 SET_BY_US = ("host", "port", "model", "served_model_name", "speculative_config")
 SECRETS = ("api_key", "hf_token")
+TMP_PREFIX = "campaign-"
 LONGEST_TMPDIR = 60  # characters: the engine makes unix sockets below it, whose whole path may hold 107
 FIRST_PROMPT_CHARS = 600  # long on purpose: after a short first request an AMX engine died of SIGILL (house.md)
 SENTENCE = "The first request is long so that every buffer is touched before anything is measured. "
@@ -80,7 +82,7 @@ def build(
     report_dir = boot_dir / "reports"
     ours = {
         REPORT_DIR: str(report_dir),
-        OVERLAID_MODULES: ",".join(stage_modules),
+        OVERLAID_MODULES: json.dumps(list(stage_modules)),
         RUN_MARKER: run_marker,
         BOOT_MARKER: nonce,
         "HOME": str(boot_dir / "home"),
@@ -151,8 +153,8 @@ def speculative_config(campaign: Campaign) -> dict[str, Any]:
 
 
 def environment(campaign: Campaign, knobs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of the engine. The caller's own is dropped but for PATH and engine.pass_env."""
-    asked = {name: _text(name, value) for name, value in campaign.engine.env.items()}
+    """The whole environment of the engine. Of the caller's own only PATH and engine.pass_env are kept; null unsets."""
+    asked = {name: _text(name, value) for name, value in campaign.engine.env.items() if value is not None}
     passed = {name: os.environ[name] for name in campaign.engine.pass_env if name in os.environ}
     fixed = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -200,8 +202,9 @@ def _caches(root: Path) -> dict[str, str]:
 
 
 def _tmp_dir(nonce: str) -> Path:
-    usual = Path(tempfile.gettempdir()) / f"campaign-{nonce}"
-    return usual if len(str(usual)) <= LONGEST_TMPDIR else Path("/tmp") / f"campaign-{nonce}"[:LONGEST_TMPDIR]
+    usual = Path(tempfile.gettempdir()) / f"{TMP_PREFIX}{nonce}"
+    short = Path("/tmp") / f"{TMP_PREFIX}{hashlib.sha256(nonce.encode()).hexdigest()[:16]}"
+    return usual if len(str(usual)) <= LONGEST_TMPDIR else short
 
 
 def _sounds_secret(name: str) -> bool:

@@ -2,21 +2,23 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from campaign.engine import port as ports
 from campaign.engine import processes, shared_memory
 from campaign.engine.family import Family, send
 from campaign.engine.processes import Proc
-from campaign.engine.spec import RUN_MARKER
+from campaign.engine.spec import RUN_MARKER, TMP_PREFIX
 
 POLL_S = 0.02
 ORPHAN_GRACE_S = 3.0  # what outlives the first process of the engine is not going to end by itself
 KILL_TIMEOUT_S = 10.0  # death by SIGKILL is not instant while the kernel frees much memory
-PORT_TIMEOUT_S = 5.0
+PORT_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def sweep(run_marker: str, timeout_s: float) -> tuple[str, ...]:
     """
     found = _marked(run_marker)
     names = tuple(str(proc) for proc in found)
+    tmp_dirs = {folder for proc in found if (folder := _tmp_dir(proc.pid))}
     send(found, signal.SIGTERM)
     deadline = time.monotonic() + timeout_s
     while (found := _marked(run_marker)) and time.monotonic() < deadline:
@@ -74,7 +77,15 @@ def sweep(run_marker: str, timeout_s: float) -> tuple[str, ...]:
     while (found := _marked(run_marker)) and time.monotonic() < deadline:
         send(found, signal.SIGKILL)
         time.sleep(POLL_S)
+    for folder in tmp_dirs:
+        shutil.rmtree(folder, ignore_errors=True)
     return names
+
+
+def _tmp_dir(pid: int) -> Path | None:
+    """The TMPDIR that a marked process was given, when it is one that we make."""
+    given = [Path(os.fsdecode(e[7:])) for e in processes.environ(pid) if e.startswith(b"TMPDIR=")]
+    return next((folder for folder in given if folder.name.startswith(TMP_PREFIX)), None)
 
 
 def _marked(run_marker: str) -> tuple[Proc, ...]:
@@ -116,6 +127,6 @@ def kill(family: Family) -> tuple[Proc, ...]:
 
 def _port_holder(port: int) -> tuple[str, ...]:
     deadline = time.monotonic() + PORT_TIMEOUT_S
-    while (holder := ports.listener(port)) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
+    while (holder := ports.listener(port)) and holder.pid is None and time.monotonic() < deadline:
+        time.sleep(POLL_S)  # a holder with a pid lives, and ours are dead: it is not going to leave
     return (f"port {port} is held by {holder}",) if holder else ()

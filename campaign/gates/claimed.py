@@ -62,7 +62,7 @@ def _silent(evidence: Evidence, metric: str) -> str:
 def _told(gate: str, found: Judgement, evidence: Evidence) -> GateResult:
     unit = "%" if found.claim.scale is Scale.LOG else "pp"
     line = claim_line(found, label_of(found.claim.metric), unit, voided_boots=voided(evidence))
-    return GateResult(gate, found.verdict, line, found.notes, _numbers(found), found)
+    return GateResult(gate, found.verdict, line, (), _numbers(found), found)
 
 
 def _numbers(found: Judgement) -> dict[str, float]:

@@ -1,45 +1,70 @@
-"""Run inside the engine's interpreter: resolve one engine configuration and print what came out, as one JSON line.
+"""Run inside the engine's interpreter: resolve engine configurations, and write what came out as one JSON line.
 
-argv: a JSON object of EngineArgs fields; "executor_without_async" puts in an executor that cannot schedule asynchronously.
+argv: a JSON array of {"knob": text or null, "executor_without_async": bool, "arguments": {EngineArgs fields}}.
 """
 
-import contextlib
 import json
+import logging
+import os
 import sys
 
+VARIABLE = "VLLM_GLM53_ASYNC_DFLASH"
 
-def main() -> None:
-    """Print {"resolved": ...} or {"refused": message}."""
+
+class Kept(logging.Handler):
+    """Keeps the messages of one configuration."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
+def main():
+    """One answer a case, in the same order; the last line of the output."""
+    answers = [answer(case) for case in json.loads(sys.argv[1])]
+    sys.stdout.write("\n" + json.dumps(answers) + "\n")
+
+
+def answer(case):
+    """What the engine resolves one case to: {"async_scheduling", ...} or {"refused"}, and the log lines."""
+    from vllm import logger
+
+    if case["knob"] is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = case["knob"]
+    logger._print_warning_once.cache_clear()
+    kept = Kept()
+    logging.getLogger("vllm").addHandler(kept)
+    try:
+        return {**resolved(case), "lines": kept.lines}
+    except ValueError as error:
+        return {"refused": str(error), "lines": kept.lines}
+    finally:
+        logging.getLogger("vllm").removeHandler(kept)
+
+
+def resolved(case):
+    """The configuration of one case."""
+    import vllm
     from vllm.engine.arg_utils import EngineArgs
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     class WithoutAsync(UniProcExecutor):
         @classmethod
-        def supports_async_scheduling(cls) -> bool:
+        def supports_async_scheduling(cls):
             return False
 
-    asked = json.loads(sys.argv[1])
-    if asked.pop("executor_without_async", False):
-        asked["distributed_executor_backend"] = WithoutAsync
-    with contextlib.redirect_stdout(sys.stderr):
-        answer = resolve(EngineArgs, asked)
-    print(json.dumps(answer))
-
-
-def resolve(engine_args: type, asked: dict) -> dict:
-    """What the engine resolves these arguments to, or the message it refuses them with."""
-    import vllm
-
-    try:
-        config = engine_args(**asked).create_engine_config()
-    except ValueError as error:
-        return {"refused": str(error), "vllm": vllm.__file__}
-    scheduler = config.scheduler_config
+    backend = {"distributed_executor_backend": WithoutAsync} if case["executor_without_async"] else {}
+    config = EngineArgs(**case["arguments"], **backend).create_engine_config()
     return {
-        "vllm": vllm.__file__,
-        "async_scheduling": scheduler.async_scheduling,
+        "package": vllm.__file__,
+        "async_scheduling": config.scheduler_config.async_scheduling,
         "max_concurrent_batches": config.max_concurrent_batches,
-        "scheduler": scheduler.get_scheduler_cls().__name__,
+        "scheduler": config.scheduler_config.get_scheduler_cls().__name__,
     }
 
 

@@ -137,6 +137,20 @@ def test_the_interval_of_a_lower_is_better_metric_points_to_better_and_its_fit_t
     assert judged.estimate < 0 < judged.fit.delta
 
 
+@pytest.mark.parametrize("kind", [ClaimKind.equivalence, ClaimKind.no_difference])
+def test_the_interval_of_a_must_not_move_claim_keeps_the_sign_of_the_readings(kind: ClaimKind) -> None:
+    bound = 3 if kind is ClaimKind.equivalence else 0
+    claim = speed(bound, kind, direction=Direction.LOWER)
+    assert judge(claim, DATA["D7_lower_is_better"]["boot_metric"], EIGHT).estimate > 0
+
+
+def test_a_move_down_needs_as_many_boots_as_a_move_up() -> None:
+    up = _rates("D6b_accept_inconclusive")
+    down = [140 - rate for rate in up]
+    boots = judge(acceptance(), up, EIGHT).boots_to_resolve
+    assert boots == judge(acceptance(), down, EIGHT).boots_to_resolve == 44
+
+
 @pytest.mark.parametrize("look", DATA["D8_sequential"]["expected"]["path"], ids=lambda look: f"{look['boots']} boots")
 def test_a_planned_look_is_judged_at_its_own_level(look: dict[str, Any]) -> None:
     data, n = DATA["D8_sequential"], look["boots"]

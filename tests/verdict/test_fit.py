@@ -146,6 +146,13 @@ def test_readings_that_never_vary_have_exactly_no_variance(values: list[float], 
     assert found.delta == (0 if delta == 0 else pytest.approx(delta))
 
 
+@pytest.mark.parametrize("scale", list(Scale))
+@pytest.mark.parametrize("rate", [70.1, 157.3, 162.937, 1 / 3])
+def test_the_rounding_of_a_fit_is_not_a_variance(rate: float, scale: Scale) -> None:
+    found = fit([rate] * 5, "ABABA", scale=scale)
+    assert (found.delta, found.s2, set(found.residuals)) == (0, 0, {0})
+
+
 def test_a_difference_of_one_in_a_million_is_a_variance() -> None:
     assert not fit([70.1, *[70.1] * 6, 70.1 * (1 + 1e-6)], EIGHT, scale=Scale.LOG).zero_variance
 

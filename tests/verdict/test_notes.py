@@ -20,6 +20,7 @@ ABA = fit([100.3, 109.6, 99.5], "ABA", scale=Scale.LOG)
     ("estimate", "found", "word"),
     [
         (7.0, Interval(7.0, 12.0, 0.95, 7.0), "confirmed in band"),
+        (9.0, Interval(8.0, 12.1, 0.95, 9.0), "in band"),
         (12.0, Interval(6.9, 12.0, 0.95, 12.0), "in band"),
         (9.0, None, "in band"),
         (6.9, None, "below band"),

@@ -103,7 +103,15 @@ def test_a_screen_could_see_nothing_until_it_borrows() -> None:
 
 @pytest.mark.parametrize(
     ("n_boots", "half", "wanted", "boots"),
-    [(8, 1.1, 0.9, 12), (8, 1.0, 1.0, 8), (8, 2.0, 1.0, 32), (8, 1.0, 2.0, 4), (3, 2.0, 1.0, 12), (8, 3.0**0.5, 1, 24)],
+    [
+        (8, 1.1, 0.9, 12),
+        (8, 1.0, 1.0, 8),
+        (8, 2.0, 1.0, 32),
+        (8, 1.0, 2.0, 4),
+        (3, 2.0, 1.0, 12),
+        (8, 3.0**0.5, 1, 24),
+        (8, 2.1, 0.7, 72),
+    ],
 )
 def test_boots_to_resolve_grow_with_the_square_in_blocks_of_four(
     n_boots: int, half: float, wanted: float, boots: int

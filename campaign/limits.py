@@ -1,0 +1,60 @@
+"""What a configuration's numbers and names may be; the schema only knows their types. Pure."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from campaign.errors import ConfigError
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")  # an experiment's name becomes a folder, a tag, a served model name
+NOT_NULL = {"none", "null", "nil", "~"}
+RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, in the unit of its name
+    "host.port": (1, 65535),
+    "host.min_free_gb": (0, math.inf),
+    "host.history_sd_pct": (0.001, 100),
+    "host.history_df": (0, 10_000),
+    "workload.max_tokens": (2, 1_000_000),
+    "workload.repeats": (1, 10_000),
+    "workload.warm_up_requests": (1, 10_000),
+    "model.num_speculative_tokens": (0, 64),
+    "bracket.max_boots": (1, 1000),
+    "engine.boot_timeout_s": (1, 86_400),
+    "engine.request_timeout_s": (1, 86_400),
+    "engine.stop_timeout_s": (1, 86_400),
+    "engine.minutes_per_boot": (0, 1440),
+}
+
+
+def check(campaign: Any) -> None:
+    """Raises ConfigError for a name that cannot be a folder, a number out of its range, or the text "None"."""
+    if not NAME.fullmatch(campaign.name):
+        raise ConfigError(f"name: found {campaign.name!r}, wanted lower-case letters, digits, '_' and '-' (at most 40)")
+    for path, (low, high) in RANGES.items():
+        _check_range(path, _at(campaign, path), low, high)
+    if campaign.host.history_sd_pct is not None and campaign.host.history_df < 1:
+        raise ConfigError("host.history_df: found 0 beside a host.history_sd_pct, wanted its degrees of freedom (>= 1)")
+    _check_texts(campaign, "")
+
+
+def _at(node: Any, path: str) -> Any:
+    for part in path.split("."):
+        node = getattr(node, part)
+    return node
+
+
+def _check_range(path: str, value: float | None, low: float, high: float) -> None:
+    if value is not None and not low <= value <= high:  # a NaN is in no range
+        reach = f"{low:g} to {high:g}" if math.isfinite(high) else f"at least {low:g}"
+        raise ConfigError(f"{path}: found {value:g}, wanted {reach}")
+
+
+def _check_texts(node: Any, where: str) -> None:
+    """The text "None" is not null: YAML and the command line read it as four letters."""
+    for field in fields(node):
+        value, path = getattr(node, field.name), f"{where}{field.name}"
+        if is_dataclass(value):
+            _check_texts(value, f"{path}.")
+        elif isinstance(value, str) and value.lower() in NOT_NULL:
+            raise ConfigError(f"{path}: found the text {value!r}; write null for nothing")

@@ -1,0 +1,87 @@
+"""The page of a run, report.md and report.html: verdict, gates, bracket plots, and what they were made of."""
+
+from pathlib import Path
+
+from campaign import report_tables as tables
+from campaign.bracket_figure import panels
+from campaign.config import Campaign
+from campaign.disclosure import may_show_effect, may_show_readings, shown
+from campaign.evidence import Evidence
+from campaign.gates.base import GateResult
+from campaign.gates.claimed import label_of, letters
+from campaign.gates.footing import voided
+from campaign.journal import write_text
+from campaign.view import Page, Panels, Section, to_html, to_markdown
+from verdict.plot import bracket_plot
+from verdict.words import Verdict
+
+
+def write(
+    run_dir: Path, campaign: Campaign, evidence: Evidence, results: tuple[GateResult, ...], verdict: Verdict
+) -> None:
+    """Write report.md and report.html into the run folder, each aside and renamed."""
+    page = make_page(run_dir.name, campaign, evidence, results, verdict)
+    write_text(run_dir / "report.md", to_markdown(page))
+    write_text(run_dir / "report.html", to_html(page))
+
+
+def make_page(
+    run_id: str, campaign: Campaign, evidence: Evidence, results: tuple[GateResult, ...], verdict: Verdict
+) -> Page:
+    """All that is on the page; no effect where none may be told (house.md)."""
+    told = shown(results, verdict, evidence)
+    has_effect, has_readings = may_show_effect(verdict, evidence), may_show_readings(verdict, evidence)
+    sections: list[Section | None] = [
+        tables.failures(evidence),
+        tables.gates(told),
+        *(_plots(evidence, told, campaign.host.name) if has_effect else []),
+        tables.acceptance(evidence) if has_effect else None,
+        tables.boots(evidence, has_readings),
+        *tables.witnesses(evidence),
+        tables.facts(campaign, evidence),
+    ]
+    return Page(
+        title=f"{campaign.name} ({run_id})",
+        verdict=verdict.value,
+        sentences=(campaign.hypothesis, _why(evidence, has_effect)),
+        sections=tuple(section for section in sections if section is not None),
+        footer=(_engine(campaign), f"run {run_id}"),
+    )
+
+
+def _plots(evidence: Evidence, results: tuple[GateResult, ...], host: str) -> list[Section]:
+    return [_plot(evidence, result, host) for result in results if result.judgement is not None]
+
+
+def _plot(evidence: Evidence, result: GateResult, host: str) -> Panels:
+    """The two panels of a judged claim, with the readings that were judged."""
+    assert result.judgement is not None
+    metric = result.judgement.claim.metric
+    label = label_of(metric)
+    plot = bracket_plot(
+        result.judgement,
+        evidence.values(metric) or [],
+        letters(evidence, metric),
+        label=label,
+        voided_boots=voided(evidence),
+        remarks=(f"host {host}", _registry(evidence)),
+    )
+    reading = f"{label}, %" if plot.unit == "pp" else label
+    return Panels(f"Bracket of {result.gate}", tables.as_words(plot.title), panels(plot, reading), plot.captions)
+
+
+def _registry(evidence: Evidence) -> str:
+    if evidence.history is None:
+        return "this host has no history yet"
+    return f"history of this host: boot sd {100 * evidence.history.s0:.2g} % on {evidence.history.nu0} df"
+
+
+def _why(evidence: Evidence, has_effect: bool) -> str:
+    ran = sum(boot.status == "ok" for boot in evidence.boots)
+    how = f"{ran} of {len(evidence.letters)} boots gave data, order {evidence.letters} (A is base)."
+    return how if has_effect else f"{how} No effect is told: see the failures."
+
+
+def _engine(campaign: Campaign) -> str:
+    build = campaign.engine.build
+    return f"{build.upper()} reference engine: not a GPU figure." if build == "cpu" else f"Engine build: {build}."

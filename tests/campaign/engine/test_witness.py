@@ -1,0 +1,239 @@
+"""Asked, resolved, behaved, attested: every way in which a knob is not on is a row that is not ok."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from campaign.engine import witness
+from campaign.engine.reports import Report
+from campaign.engine.spec import EngineSpec
+from campaign.engine.witness import KnobAsked
+
+Make = Callable[..., EngineSpec]
+VARIABLE = "VLLM_GLM53_ASYNC_DFLASH"
+ON = KnobAsked(
+    "async_dflash",
+    "1",
+    VARIABLE,
+    resolved={"async_scheduling": True, "max_concurrent_batches": 2},
+    behaved={"batches_in_flight_max": {"min": 2}},
+)
+SHA = "a" * 64
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A staged file."""
+
+    path: str = "vllm/platforms/cpu.py"
+    module: str = "vllm.platforms.cpu"
+    sha256: str = SHA
+
+
+def core(*, flights: dict[str, int] | None = None, pid: int = 7, rank: int = 0, **resolved: Any) -> Report:
+    """An EngineCore's answer; it is on unless told otherwise."""
+    behaved = {"steps": 9, "batches_in_flight": flights or {"1": 1}, "tokens_in_flight_max": 12}
+    known = {"async_scheduling": True, "max_concurrent_batches": 2} | resolved
+    return Report("EngineCore", rank, pid, {"environment": {VARIABLE: "1"}, "resolved": known, "behaved": behaved})
+
+
+BEFORE, AFTER = core(), core(flights={"1": 3, "2": 40})
+
+
+@pytest.fixture
+def spec(make: Make) -> EngineSpec:
+    """A boot that was given the knob."""
+    made = make()
+    return replace(made, env=made.env | {VARIABLE: "1"}, declared=frozenset({VARIABLE}))
+
+
+def broken(
+    spec: EngineSpec,
+    knob: KnobAsked = ON,
+    before: tuple[Report, ...] = (BEFORE,),
+    after: tuple[Report, ...] | None = (AFTER,),
+    log: str = "",
+) -> list[str]:
+    """The sentences of the rows that are not ok."""
+    found = witness.rows([knob], before, after, spec=spec, log=log)
+    return [witness.sentence(row) for row in witness.not_ok(found)]
+
+
+def test_a_knob_that_is_on_in_every_layer_has_no_broken_row(spec: EngineSpec) -> None:
+    assert broken(spec) == []
+    assert {row.layer for row in witness.rows([ON], [BEFORE], [AFTER], spec=spec, log="")} >= {
+        "asked",
+        "resolved",
+        "behaved",
+    }
+
+
+def test_before_the_window_nothing_is_said_about_behaviour(spec: EngineSpec) -> None:
+    assert broken(spec, after=None) == []
+
+
+def test_a_flag_that_is_set_while_one_batch_stays_in_flight_is_told(spec: EngineSpec) -> None:
+    (sentence,) = broken(spec, after=(core(flights={"1": 40}),))
+    assert sentence == "async_dflash: behaved batches_in_flight_max is 1, wanted at least 2 (EngineCore 0 (pid 7))"
+
+
+def test_batches_of_the_warm_up_do_not_speak_for_the_window(spec: EngineSpec) -> None:
+    warm = core(flights={"1": 1, "2": 40})
+    assert "is 1, wanted at least 2" in broken(spec, before=(warm,), after=(core(flights={"1": 9, "2": 40}),))[0]
+
+
+def test_a_window_without_a_step_proves_nothing(spec: EngineSpec) -> None:
+    assert "no step ran in the window" in broken(spec, after=(BEFORE,))[0]
+
+
+def test_counters_that_fell_are_a_restart(spec: EngineSpec) -> None:
+    assert "started anew" in broken(spec, before=(core(flights={"1": 90, "2": 90}),))[0]
+
+
+def test_a_knob_that_was_disarmed_within_the_window_is_told(spec: EngineSpec) -> None:
+    sentences = broken(spec, after=(core(flights={"2": 9, "1": 9}, async_scheduling=False),))
+    assert sentences == ["async_dflash: resolved async_scheduling is False, wanted True (EngineCore 0 (pid 7))"]
+
+
+def test_one_disarmed_rank_is_a_disarmed_arm(spec: EngineSpec) -> None:
+    two = (BEFORE, core(rank=1, pid=8, async_scheduling=False))
+    assert broken(spec, before=two, after=None)[0].endswith("is False, wanted True (EngineCore 1 (pid 8))")
+
+
+def test_a_rank_that_does_not_show_what_its_peers_show_is_told(spec: EngineSpec) -> None:
+    silent = Report("EngineCore", 1, 8, {"environment": {VARIABLE: "1"}, "resolved": {}})
+    assert "is (absent), wanted True (EngineCore 1 (pid 8))" in broken(spec, before=(BEFORE, silent), after=None)[0]
+
+
+def test_a_key_that_nobody_shows_is_told(spec: EngineSpec) -> None:
+    knob = replace(ON, resolved={"runner": "V2"}, behaved={"pinned_copies": {"min": 1}})
+    assert broken(spec, knob) == [
+        "async_dflash: resolved runner is (absent), wanted V2",
+        "async_dflash: behaved pinned_copies is (absent), wanted at least 1",
+    ]
+
+
+def test_a_one_is_not_true(spec: EngineSpec) -> None:
+    assert "async_scheduling is 1, wanted True" in broken(spec, before=(core(async_scheduling=1),), after=None)[0]
+
+
+def test_nobody_answering_is_told(spec: EngineSpec) -> None:
+    assert broken(spec, before=(), after=None)[0] == (
+        "engine: attested processes answering is nobody, wanted at least one (engine_report)"
+    )
+
+
+def test_a_process_that_stopped_answering_is_told(spec: EngineSpec) -> None:
+    worker = Report("Worker", 0, 9, {"environment": {VARIABLE: "1"}})
+    assert broken(spec, before=(BEFORE, worker)) == [
+        "engine: attested Worker 0 after the window is no answer, wanted pid 9 (engine_report)"
+    ]
+
+
+def test_another_process_in_the_same_place_is_told(spec: EngineSpec) -> None:
+    sentences = broken(spec, after=(core(flights={"1": 3, "2": 40}, pid=8),))
+    assert "engine: attested EngineCore 0 after the window is pid 8, wanted pid 7 (engine_report)" in sentences
+
+
+def test_a_variable_that_a_process_does_not_see_is_told(spec: EngineSpec) -> None:
+    blind = replace(BEFORE, raw=BEFORE.raw | {"environment": {}})
+    assert broken(spec, before=(blind,), after=None) == [
+        f"async_dflash: asked {VARIABLE} seen is (unset), wanted 1 (EngineCore 0 (pid 7))"
+    ]
+
+
+def test_a_knob_without_a_witness_is_not_confirmed(make: Make) -> None:
+    offload = KnobAsked("cpu_offload_gb", "12", None, "cpu_offload_gb")
+    (sentence,) = broken(make(serve={"cpu_offload_gb": 12}), offload, after=None)
+    assert "not confirmed" in sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "given", "ok"),
+    [(None, None, True), (None, "0", False), ("0", "0", True), ("0", None, False), ("1", "1", True)],
+)
+def test_unset_zero_and_one_are_three_states(make: Make, value: str | None, given: str | None, ok: bool) -> None:
+    variable = "VLLM_USE_V2_MODEL_RUNNER"
+    seen = {} if given is None else {variable: given}
+    spec = make(env=seen)
+    worker = Report("Worker", 0, 9, {"environment": seen, "resolved": {"runner": "V1"}})
+    knob = KnobAsked("runner", value, variable, resolved={"runner": "V1"})
+    assert (broken(spec, knob, before=(worker,), after=None) == []) is ok
+
+
+def test_a_serve_argument_is_looked_for_in_the_arguments(make: Make) -> None:
+    spec = make(serve={"async_scheduling": False, "max_num_seqs": 4})
+    off = KnobAsked("async", "false", None, "async_scheduling", {"async_scheduling": True})
+    assert broken(spec, off, after=None) == []
+    assert broken(spec, replace(off, value="true"), after=None) == [
+        "async: asked async_scheduling is (absent), wanted --async-scheduling (arguments)"
+    ]
+
+
+def noise(*names: str) -> str:
+    """The engine's warnings, forty of them about somebody's service discovery."""
+    others = [f"VLLM_SVC{i}_SERVICE_PORT_HTTP" for i in range(40)]
+    return "\n".join(f"WARNING Unknown vLLM environment variable detected: {name}" for name in [*others, *names])
+
+
+def test_unknown_variables_of_others_are_counted_and_ours_is_told(make: Make) -> None:
+    spec = make(env={"VLLM_FLASHINFER_MOE_BACKEND": "x"})
+    rows = witness.variables(spec, noise("VLLM_FLASHINFER_MOE_BACKEND"))
+    assert [row.found for row in rows] == ["1 of ours, 40 of others", "unknown to the engine"]
+    assert not any(row.ok for row in rows)
+    assert [row.ok for row in witness.variables(spec, noise())] == [True]
+
+
+def test_a_removed_variable_names_what_was_asked_and_what_is_used(make: Make) -> None:
+    spec = make(env={"VLLM_ATTENTION_BACKEND": "TRITON_ATTN"})
+    log = noise("VLLM_ATTENTION_BACKEND") + "\nINFO Using AttentionBackendEnum.FLASH_ATTN backend."
+    sentence = witness.sentence(witness.variables(spec, log)[1])
+    assert "it uses the attention backend FLASH_ATTN, wanted TRITON_ATTN" in sentence
+
+
+def test_a_name_that_a_staged_overlay_declares_is_expected(spec: EngineSpec) -> None:
+    assert [row.ok for row in witness.variables(spec, noise(VARIABLE, "VLLM_CAMPAIGN_REPORT_DIR"))] == [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, None),
+        ({"sha256": "b" * 64}, "bbbbbbbbbbbb from"),
+        ({"file": "/elsewhere/vllm/platforms/cpu.py"}, "from /elsewhere"),
+        ({"code": "differs: check (line 3) was loaded from other code"}, "but differs: check"),
+        ({"origin": "/elsewhere/cpu.py"}, "from"),
+        ({"module": "vllm.other"}, "loaded by no process"),
+    ],
+    ids=["as staged", "other bytes", "other place", "other code", "other origin", "not loaded"],
+)
+def test_overlaid_code_is_attested_as_it_was_loaded(
+    spec: EngineSpec, change: dict[str, str], found: str | None
+) -> None:
+    entry = {"module": "vllm.platforms.cpu", "file": f"{spec.stage_path}/vllm/platforms/cpu.py", "sha256": SHA} | change
+    report = replace(BEFORE, raw=BEFORE.raw | {"modules": [entry, {"error": "unreadable"}]})
+    rows = [row for row in witness.rows([], [report], None, spec=spec, log="", staged=[Staged()]) if not row.ok]
+    assert [row.layer for row in rows] == ([] if found is None else ["attested"])
+    assert found is None or found in rows[0].found
+
+
+def test_a_state_that_an_overlay_published_can_be_a_witness(spec: EngineSpec) -> None:
+    report = replace(BEFORE, raw=BEFORE.raw | {"overlays": {"async_dflash": {"admitted": True}}})
+    knob = replace(ON, resolved={"overlays.async_dflash.admitted": True}, behaved={})
+    assert broken(spec, knob, before=(report,), after=None) == []
+    assert "is (absent)" in broken(spec, knob, after=None)[0]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ok"), [({"max": 1}, False), ({"min": 2, "max": 2}, True), ({"min": 3}, False)], ids=str
+)
+def test_bounds_are_closed_intervals(spec: EngineSpec, bounds: dict[str, float], ok: bool) -> None:
+    assert (broken(spec, replace(ON, behaved={"batches_in_flight_max": bounds})) == []) is ok
+
+
+def test_a_plain_counter_counts_its_growth(spec: EngineSpec) -> None:
+    grown = replace(AFTER, raw=AFTER.raw | {"behaved": AFTER.raw["behaved"] | {"steps": 19}})
+    assert broken(spec, replace(ON, behaved={"steps": {"min": 10, "max": 10}}), after=(grown,)) == []
+    assert broken(spec, replace(ON, behaved={"tokens_in_flight_max": {"min": 12}}), after=(grown,)) == []

@@ -1,0 +1,205 @@
+"""The client against a real server over HTTP that sends exactly what a test says, byte by byte."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from campaign.checks import Prompt
+from campaign.client import Ask, Client, Sample
+from campaign.errors import EngineFailedError
+from tests.fakes.streams import DONE, Reply, chunk, event, role, serving, usage
+
+KOREAN = "습니다"
+CHAT = Prompt("p1", "quality", ({"role": "user", "content": "안녕"},), None, 16)
+PLAIN = Prompt("p2", "decode", None, "옛날 옛적에", 16)
+ASK = Ask(max_tokens=16, ignore_eos=False, timeout_s=5.0)
+
+
+@contextmanager
+def client(*pieces: bytes | float, **reply: object) -> Iterator[Client]:
+    """A client of a server that answers every prompt with these pieces."""
+    with serving(Reply.of(*pieces, **reply)) as server:
+        yield Client(server.url, "nonce")
+
+
+def streamed(*pieces: bytes | float, ask: Ask = ASK, **reply: object) -> Sample:
+    """What the client makes of one stream."""
+    with client(*pieces, **reply) as found:
+        return found.stream(CHAT, ask)
+
+
+def test_tokens_texts_and_counts_of_a_stream_are_kept() -> None:
+    found = streamed(role(), chunk("안", [7]), chunk("녕하", [8, 9]), chunk("", [2], "stop"), usage(4, prompt=12), DONE)
+    assert (found.text, found.token_ids, found.finish_reason) == ("안녕하", (7, 8, 9, 2), "stop")
+    assert (found.chunk_tokens, found.prompt_tokens, found.prompt_id) == ((1, 2, 1), 12, "p1")
+
+
+def test_several_tokens_in_a_chunk_count_as_tokens_and_the_chunk_as_one() -> None:
+    """D2: chunks of 1, 4, 1, 4 tokens."""
+    pieces = [chunk("x", range(n)) for n in (1, 4, 1, 4)]
+    found = streamed(role(), *pieces, usage(10), DONE)
+    assert (found.chunk_tokens, len(found.token_ids), len(found.chunk_ns)) == ((1, 4, 1, 4), 10, 4)
+
+
+def test_a_chunk_without_tokens_is_no_chunk_of_the_count() -> None:
+    found = streamed(role(), chunk("", []), chunk("안", [7]), chunk("", [], "length"), usage(1), DONE)
+    assert (found.chunk_tokens, found.finish_reason) == ((1,), "length")
+
+
+def test_reasoning_tokens_count_although_they_are_not_seen() -> None:
+    """D3: the server's usage is the count, the visible text is shorter."""
+    thinking = event({"choices": [{"delta": {"reasoning_content": "생각"}, "token_ids": [1, 2, 3]}]})
+    found = streamed(role(), thinking, chunk("답", [4], "stop"), usage(4), DONE)
+    assert (found.text, len(found.token_ids)) == ("답", 4)
+
+
+def test_the_completions_endpoint_is_read_alike() -> None:
+    pieces = [chunk("그는 ", [5], chat=False), chunk("갔다", [6], "length", chat=False), usage(2), DONE]
+    with client(*pieces) as found:
+        assert found.stream(PLAIN, ASK).text == "그는 갔다"
+
+
+# what is sent
+
+
+def test_a_chat_prompt_is_sent_greedily_with_token_ids_and_usage_asked_for() -> None:
+    with serving(Reply.of(chunk("a", [1]), usage(1), DONE)) as server:
+        Client(server.url, "nonce").stream(CHAT, Ask(16, ignore_eos=True, timeout_s=5.0))
+        path, body = server.asked[0]
+    assert (path, body["messages"], body["model"]) == ("/v1/chat/completions", list(CHAT.messages or ()), "nonce")
+    assert (body["temperature"], body["max_tokens"], body["ignore_eos"]) == (0, 16, True)
+    assert (body["stream"], body["return_token_ids"], body["stream_options"]) == (True, True, {"include_usage": True})
+
+
+def test_a_plain_prompt_goes_to_the_completions_endpoint_with_its_korean_whole() -> None:
+    with serving(Reply.of(chunk("a", [1], chat=False), usage(1), DONE)) as server:
+        Client(server.url, "nonce").stream(PLAIN, ASK)
+        path, body = server.asked[0]
+    assert (path, body["prompt"], "messages" in body) == ("/v1/completions", "옛날 옛적에", False)
+
+
+# H1: Korean over a wire that cuts anywhere
+
+
+@pytest.mark.parametrize("writes_of", [1, 2, 3, 4, 5, 7, 64])
+def test_a_syllable_cut_by_tcp_writes_arrives_whole(writes_of: int) -> None:
+    pieces = [role(), *(chunk(KOREAN, [i]) for i in range(5)), usage(5), DONE]
+    found = streamed(*pieces, writes_of=writes_of)
+    assert found.text == KOREAN * 5
+
+
+def test_a_syllable_cut_between_two_writes_with_a_pause_arrives_whole() -> None:
+    data = chunk(KOREAN, [1])
+    cut = data.index(KOREAN.encode()) + 4  # after byte 4: inside the second syllable
+    assert streamed(data[:cut], 0.05, data[cut:], usage(1), DONE).text == KOREAN
+
+
+def test_a_broken_character_that_the_server_sent_is_kept_for_the_gate() -> None:
+    assert streamed(chunk("깊은 \ufffd겼다", [1]), usage(1), DONE).text == "깊은 \ufffd겼다"
+
+
+def test_escaped_and_plain_korean_are_the_same_text() -> None:
+    escaped = b'data: {"choices": [{"delta": {"content": "\\uc2b5\\ub2c8\\ub2e4"}, "token_ids": [1]}]}\n\n'
+    assert streamed(escaped, usage(1), DONE).text == KOREAN
+
+
+def test_bytes_that_are_no_utf8_are_an_error_and_never_a_replacement_character() -> None:
+    with pytest.raises(EngineFailedError, match="no JSON"):
+        streamed(b'data: {"choices": [{"delta": {"content": "\xec\x8a"}, "token_ids": [1]}]}\n\n', usage(1), DONE)
+
+
+def test_lines_that_end_in_crlf_and_comments_between_them_are_read() -> None:
+    found = streamed(b": ping\r\n\r\n", chunk("안", [7]).replace(b"\n", b"\r\n"), usage(1), DONE)
+    assert found.text == "안"
+
+
+# the clock
+
+
+def test_ttft_starts_when_the_prompt_is_sent_and_ends_with_the_first_token() -> None:
+    found = streamed(0.1, role(), 0.1, chunk("안", [7]), usage(1), DONE)
+    assert 0.2 <= found.ttft_s < 1.0
+
+
+def test_decode_seconds_end_with_the_last_token_and_not_with_done() -> None:
+    """D3."""
+    started = time.monotonic()
+    found = streamed(chunk("a", [1]), 0.1, chunk("b", [2]), 0.1, chunk("c", [3]), 0.6, usage(3), 0.3, DONE)
+    whole = time.monotonic() - started
+    assert 0.15 <= found.decode_s <= whole - 0.8
+
+
+def test_an_answer_of_one_chunk_has_no_decode_seconds() -> None:
+    assert streamed(chunk("a", [1, 2]), 0.05, usage(2), DONE).decode_s == 0.0
+
+
+def test_chunks_are_stamped_in_the_order_they_came() -> None:
+    found = streamed(chunk("a", [1]), 0.02, chunk("b", [2]), 0.02, chunk("c", [3]), usage(3), DONE)
+    assert found.sent_ns < found.chunk_ns[0] < found.chunk_ns[1] < found.chunk_ns[2]
+
+
+# a stream that goes wrong is a failed engine, never slow data
+
+
+@pytest.mark.parametrize(
+    ("pieces", "reply", "sentence"),
+    [
+        ([event({"error": {"message": "EngineCore died", "code": 500}}), DONE], {}, "p1: the stream carried an error.*died"),
+        ([chunk("a", [1]), b"event: error\n" + event({"error": "out of KV"}), DONE], {}, "carried an error.*out of KV"),
+        ([event(["not an object"])], {}, "before"),
+        ([b"data: [1]\n\n", DONE], {}, "carried an error"),
+        ([chunk("a", [1]), usage(1)], {}, r"p1: the stream ended before \[DONE\]"),
+        ([chunk("a", [1]), usage(1), b"data: [DON"], {}, r"before \[DONE\]"),
+        ([chunk("a", [1])], {"torn": True}, "p1: "),
+        ([], {}, r"before \[DONE\], after 0 events"),
+        ([b'{"error": "EngineDeadError"}'], {"status": 500}, "/v1/chat/completions answered 500: .*EngineDeadError"),
+        ([b'{"detail": "Unauthorized"}'], {"status": 401}, "answered 401"),
+        ([chunk("a", [1]), usage(5), DONE], {}, "held 1 token ids, its usage says 5"),
+        ([chunk("a", [1]), DONE], {}, "usage says None"),
+        ([chunk("a", []), usage(0), DONE], {}, "held 0 token ids"),
+        ([b"data: {broken\n\n", DONE], {}, "no JSON: .*broken"),
+    ],
+    ids=[
+        "error event", "error event after text", "list event", "list event before DONE", "no DONE", "torn DONE",
+        "connection torn", "nothing", "500", "401", "usage mismatch", "no usage", "no tokens", "broken JSON",
+    ],
+)  # fmt: skip
+def test_a_wrong_stream_is_an_engine_failure(pieces, reply, sentence: str) -> None:
+    with pytest.raises(EngineFailedError, match=sentence):
+        streamed(*pieces, **reply)
+
+
+def test_an_engine_that_hangs_is_given_up_after_the_timeout() -> None:
+    started = time.monotonic()
+    with pytest.raises(EngineFailedError, match=r"p1: TimeoutError"):
+        streamed(chunk("a", [1]), 20.0, ask=Ask(16, ignore_eos=False, timeout_s=0.3))
+    assert time.monotonic() - started < 5.0
+
+
+def test_an_engine_that_is_gone_is_an_engine_failure() -> None:
+    with serving(Reply.of()) as server:
+        gone = Client(server.url, "nonce")
+    with pytest.raises(EngineFailedError, match="p1: ConnectionRefusedError"):
+        gone.stream(CHAT, ASK)
+
+
+# plain texts
+
+
+def test_a_get_gives_the_text() -> None:
+    with serving(Reply.of(), {"/metrics": lambda: "안녕 1\n"}) as server:
+        assert Client(server.url, "m").get_text("/metrics", 5.0) == "안녕 1\n"
+
+
+def test_a_get_that_is_not_answered_with_200_says_so() -> None:
+    with serving(Reply.of()) as server, pytest.raises(EngineFailedError, match=r"GET /metrics answered 404: .*Not Found"):
+        Client(server.url, "m").get_text("/metrics", 5.0)
+
+
+def test_a_get_of_a_dead_engine_is_an_engine_failure() -> None:
+    with serving(Reply.of()) as server:
+        gone = Client(server.url, "m")
+    with pytest.raises(EngineFailedError, match="GET /metrics failed: ConnectionRefusedError"):
+        gone.get_text("/metrics", 1.0)

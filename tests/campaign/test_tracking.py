@@ -1,0 +1,322 @@
+"""Twin of campaign.tracking, on real SQLite. Cases G1 to G12."""
+
+import http.server
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import mlflow
+import pytest
+from mlflow.entities import ViewType
+from mlflow.tracking import MlflowClient
+
+from campaign.errors import TrackingError
+from campaign.gates.base import GateResult
+from campaign.gates.step_rate import StepRate
+from campaign.tracking import publish, ready
+from campaign.tracking.projection import common_tags
+from campaign.tracking.upload import MAX_BYTES
+from tests.fakes.campaign import campaign, run_folder
+from tests.fakes.evidence import bracket, died, step_rate, whole
+from verdict.words import Verdict
+
+# MLflow 3.17 uses a loader that SQLAlchemy 2.1 will drop.
+pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")
+
+ROOT = Path(__file__).resolve().parents[2]
+EMPTY = bracket("AB", metrics={"step_per_s": [100.0, 104.0]})
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory):
+    """A database with its tables, made once: the migrations take seconds."""
+    folder = tmp_path_factory.mktemp("mlflow")
+    ready(f"sqlite:///{folder / 'first.db'}")
+    with closing(sqlite3.connect(folder / "first.db")) as made, closing(sqlite3.connect(folder / "copy.db")) as copy:
+        made.backup(copy)
+    return folder / "copy.db"
+
+
+@pytest.fixture
+def uri(prepared, tmp_path):
+    shutil.copy(prepared, tmp_path / "mlflow.db")
+    return f"sqlite:///{tmp_path / 'mlflow.db'}"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return run_folder(tmp_path)
+
+
+def results(verdict=Verdict.PASS):
+    return (GateResult("kv", verdict, f"{verdict}  KV", (), {"base_blocks": 100.0}),)
+
+
+def runs(uri, experiment_id, view=ViewType.ACTIVE_ONLY):
+    return MlflowClient(uri).search_runs([experiment_id], run_view_type=view, order_by=["attributes.start_time"])
+
+
+def by_level(uri, links):
+    found = sorted(runs(uri, links.experiment_id), key=lambda run: run.info.run_name)
+    return {level: [r for r in found if r.data.tags["level"] == level] for level in ("campaign", "experiment", "boot")}
+
+
+def artifacts(uri, run_id):
+    return {entry.path for entry in MlflowClient(uri).list_artifacts(run_id)}
+
+
+def test_a_campaign_becomes_three_levels_of_runs(uri, folder):
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    tree = by_level(uri, links)
+    assert [len(tree[level]) for level in ("campaign", "experiment", "boot")] == [1, 1, 2]
+    assert {r.data.tags["mlflow.parentRunId"] for r in tree["boot"]} == {links.experiment_run_id}
+    assert tree["experiment"][0].data.tags["mlflow.parentRunId"] == links.campaign_run_id
+    assert [r.info.run_name for r in tree["boot"]] == ["01-A base", "02-B candidate"]
+    assert MlflowClient(uri).get_experiment_by_name("exp8").experiment_id == links.experiment_id
+
+
+def test_verdicts_arms_and_owner_are_tags(uri, folder):
+    tree = by_level(uri, publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri))
+    tags = tree["experiment"][0].data.tags
+    assert (tags["verdict"], tags["gate.kv"], tags["campaign_id"]) == ("PASS", "PASS", folder.name)
+    assert tags["owner.pid"] == str(os.getpid())
+    assert [r.data.tags["arm"] for r in tree["boot"]] == ["base", "candidate"]
+    assert tags["mlflow.note.content"].startswith("## PASS: exp8")
+
+
+def test_numbers_are_metrics_and_the_boots_are_a_series_under_another_name(uri, folder):
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    tree = by_level(uri, links)
+    assert tree["boot"][0].data.metrics == {"step_per_s": 100.0}
+    assert tree["experiment"][0].data.metrics["kv.base_blocks"] == 100.0
+    series = MlflowClient(uri).get_metric_history(links.experiment_run_id, "boots.step_per_s")
+    assert [(m.step, m.value) for m in series] == [(1, 100.0), (2, 104.0)]
+
+
+def test_the_whole_configuration_is_an_artifact_and_its_digest_a_parameter(uri, folder):
+    links = publish(folder, campaign(hypothesis="x" * 9000), EMPTY, results(), Verdict.PASS, uri)
+    other = publish(
+        run_folder(folder.parent / "b"), campaign(hypothesis="x" * 8999 + "y"), EMPTY, results(), Verdict.PASS, uri
+    )
+    one, two = (MlflowClient(uri).get_run(found.campaign_run_id) for found in (links, other))
+    assert one.data.params["config_sha256"] != two.data.params["config_sha256"]
+    assert {"config.json", "plan.json", "result.json"} <= artifacts(uri, links.campaign_run_id)
+
+
+def test_artifacts_lie_beside_the_database(uri, folder, tmp_path):
+    publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    assert list((tmp_path / "mlflow-artifacts" / "exp8").rglob("plan.json"))
+    assert not (Path.cwd() / "mlruns").exists()
+
+
+def test_the_environment_of_an_engine_is_never_uploaded(uri, folder):
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    assert artifacts(uri, links.boot_run_ids[0]) == {"engine.log"}
+
+
+def test_a_link_out_of_the_folder_and_a_strange_name_are_not_uploaded(uri, folder, tmp_path):
+    (tmp_path / "secret").write_text("token")
+    boot = folder / "boots" / "01-A"
+    (boot / "link.txt").symlink_to(tmp_path / "secret")
+    (boot / "report.html").symlink_to(folder / "result.json")
+    (boot / "a#b?.txt").write_text("x")
+    (folder / "report.md").symlink_to(tmp_path / "secret")
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    assert artifacts(uri, links.boot_run_ids[0]) == {"engine.log", "report.html"}
+    assert "report.md" not in artifacts(uri, links.campaign_run_id)
+
+
+def test_a_boot_folder_that_leads_elsewhere_is_not_uploaded(uri, folder, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (folder / "boots" / "01-A").rename(elsewhere)
+    (folder / "boots" / "01-A").symlink_to(elsewhere)
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    assert artifacts(uri, links.boot_run_ids[0]) == set()
+
+
+def test_of_a_big_log_the_end_is_kept(uri, folder, tmp_path):
+    (folder / "boots" / "01-A" / "engine.log").write_text("old line\n" * MAX_BYTES + "last line 한국어\n")
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    assert artifacts(uri, links.boot_run_ids[0]) == {"engine.tail.log"}
+    (kept,) = tmp_path.rglob("mlflow-artifacts/**/engine.tail.log")
+    assert kept.stat().st_size <= MAX_BYTES
+    assert kept.read_text().endswith("last line 한국어\n")
+
+
+def test_numbers_that_mlflow_would_bend_are_left_out_and_a_tag_says_so(uri, folder):
+    bent = bracket("AB", metrics={"a": [float("inf"), 1.0], "b": [float("nan"), 1.0], "c": [2.0, 1.0]})
+    links = publish(folder, campaign(), bent, results(), Verdict.PASS, uri)
+    run = MlflowClient(uri).get_run(links.boot_run_ids[0])
+    assert run.data.metrics == {"c": 2.0}
+    assert run.data.tags["left_out.a"] == "inf is no finite number"
+
+
+def test_names_outside_mlflows_alphabet_neither_collide_nor_lose_the_batch(uri, folder):
+    names = ["acc@1", "acc_1", "acc[0]", "p95(ms)", "/a", "a//b", "한국어", "x" * 300, "fine"]
+    odd = bracket("AB", metrics={name: [float(i), 0.0] for i, name in enumerate(names)})
+    links = publish(folder, campaign(), odd, results(), Verdict.PASS, uri)
+    run = MlflowClient(uri).get_run(links.boot_run_ids[0])
+    assert sorted(run.data.metrics.values()) == [0, 1, 2, 3, 4, 5, 6, 8]
+    assert run.data.metrics["acc_1"] == 1
+
+
+def test_published_twice_the_runs_are_not_doubled(uri, folder):
+    publish(folder, campaign(), replace(EMPTY, boots=EMPTY.boots[:1]), results(), Verdict.INCONCLUSIVE, uri)
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    tree = by_level(uri, links)
+    assert [len(tree[level]) for level in ("campaign", "experiment", "boot")] == [1, 1, 2]
+    assert tree["campaign"][0].data.tags["verdict"] == "PASS"
+
+
+def test_another_campaign_of_the_same_experiment_is_left_alone(uri, folder, tmp_path):
+    first = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    second = publish(run_folder(tmp_path, "exp8-other"), campaign(), EMPTY, results(), Verdict.FAIL, uri)
+    assert first.experiment_id == second.experiment_id
+    assert len(by_level(uri, second)["campaign"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("evidence", "status"),
+    [
+        (EMPTY, "FINISHED"),
+        (replace(EMPTY, boots=EMPTY.boots[:1]), "KILLED"),
+        (bracket("AB", at={2: died()}), "FAILED"),
+        (bracket("AB", at={2: {"status": "invalid", "reason": "async is off"}}), "FAILED"),
+    ],
+    ids=["whole", "cut short", "engine died", "invalid"],
+)
+def test_every_run_ends_with_an_explicit_status(uri, folder, evidence, status):
+    links = publish(folder, campaign(), evidence, results(), Verdict.INCONCLUSIVE, uri)
+    found = runs(uri, links.experiment_id)
+    assert {r.info.status for r in found if r.data.tags["level"] != "boot"} == {status}
+    assert all(r.info.end_time for r in found)
+
+
+def test_the_length_of_a_boot_is_the_length_of_its_run(uri, folder):
+    links = publish(folder, campaign(), whole("AB", [100.0, 101.0]), results(), Verdict.PASS, uri)
+    first, second = (MlflowClient(uri).get_run(run_id).info for run_id in links.boot_run_ids)
+    assert first.end_time - first.start_time == pytest.approx(46_100, abs=1)
+    assert first.end_time == second.start_time
+
+
+def test_an_invalid_experiment_leaves_no_reading_behind(uri, folder):
+    evidence = bracket("ABBA", metrics={"step_per_s": [100.0, 104.0, 104.0, 100.0]}, claims=(step_rate(),))
+    links = publish(folder, campaign(), evidence, (StepRate().check(evidence),), Verdict.INVALID, uri)
+    for run in runs(uri, links.experiment_id):
+        assert run.data.metrics == {}
+        assert "%" not in run.data.tags.get("mlflow.note.content", "")
+
+
+def test_a_dead_engine_leaves_no_effect_behind(uri, folder):
+    evidence = bracket("ABBA", metrics={"step_per_s": [100.0, 104.0, 104.0, 100.0]}, at={3: died()})
+    links = publish(folder, campaign(), evidence, results(), Verdict.FAIL, uri)
+    assert "boots.step_per_s" not in MlflowClient(uri).get_run(links.experiment_run_id).data.metrics
+
+
+def test_texts_from_an_engine_do_no_harm(uri, folder):
+    evidence = bracket("AB", at={2: died("한국어 \ud83d " + "x" * 9000, facts={"a@b": "\ud83d", "long": "y" * 9000})})
+    links = publish(folder, campaign(), evidence, results(), Verdict.FAIL, uri)
+    tags = MlflowClient(uri).get_run(links.boot_run_ids[1]).data.tags
+    assert tags["reason"].startswith("한국어 ?")
+    assert tags["fact.a:40:b"] == "?"
+
+
+def test_a_failure_in_the_middle_leaves_the_earlier_runs_and_nothing_new(uri, folder):
+    publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    broken = replace(EMPTY, boots=(EMPTY.boots[0], replace(EMPTY.boots[1], metrics={"a": "no number"})))
+    with pytest.raises(TypeError):
+        publish(folder, campaign(), broken, results(), Verdict.FAIL, uri)
+    links = publish(run_folder(folder.parent / "b", "other"), campaign(), EMPTY, results(), Verdict.PASS, uri)
+    campaigns = by_level(uri, links)["campaign"]
+    assert sorted(r.info.run_name for r in campaigns) == sorted([folder.name, "other"])
+    assert "RUNNING" not in {r.info.status for r in runs(uri, links.experiment_id, ViewType.ALL)}
+
+
+def test_an_open_run_of_a_dead_owner_is_closed_and_a_living_ones_is_not(uri):
+    client = MlflowClient(uri)
+    mine = common_tags("c1", "exp8")
+    dead = mine | {"owner.start": "1.00"}
+    living, stale, foreign = (client.create_run("0", tags=tags).info.run_id for tags in (mine, dead, {}))
+    ready(uri)
+    assert [client.get_run(r).info.status for r in (living, stale, foreign)] == ["RUNNING", "KILLED", "RUNNING"]
+
+
+def test_two_processes_may_start_on_a_missing_database(tmp_path):
+    uri = f"sqlite:///{tmp_path / 'deep' / 'new.db'}"
+    program = "import sys; from campaign.tracking import ready; ready(sys.argv[1])"
+    both = [subprocess.Popen([sys.executable, "-c", program, uri], cwd=ROOT) for _ in range(2)]
+    assert [process.wait(300) for process in both] == [0, 0]
+    with closing(sqlite3.connect(tmp_path / "deep" / "new.db")) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("bad", ["file:///tmp/mlruns", "./mlruns", "mlruns", "databricks", "", "sqlite://"])
+def test_a_store_that_mlflow_refuses_is_refused_with_the_fix(bad):
+    with pytest.raises(TrackingError, match=r"set tracking\.uri=sqlite:////absolute/path/mlflow\.db"):
+        ready(bad)
+
+
+def test_a_folder_that_cannot_be_made_is_told_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrackingError, match="the results are on disk"):
+        ready(f"sqlite:///{tmp_path / 'file' / 'mlflow.db'}")
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path):
+    (tmp_path / "mlflow.db").write_text("this is a text that is long enough to be no database\n" * 30)
+    with pytest.raises(TrackingError, match="the file is something else"):
+        ready(f"sqlite:///{tmp_path / 'mlflow.db'}")
+
+
+def test_a_dead_server_is_told_within_seconds_and_its_password_is_not(folder):
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = time.monotonic()
+    with pytest.raises(TrackingError, match="start the server") as error:
+        publish(folder, campaign(), EMPTY, results(), Verdict.PASS, f"http://me:hunter2@127.0.0.1:{port}")
+    assert time.monotonic() - started < 30
+    assert "hunter2" not in str(error.value)
+
+
+class RefusingTracker(http.server.BaseHTTPRequestHandler):
+    """A tracker behind a host check that does not know our address (cases G10)."""
+
+    def refuse(self):
+        self.send_response(403)
+        self.end_headers()
+        self.wfile.write(b"Invalid Host header - possible DNS rebinding attack detected")
+
+    do_GET = do_POST = refuse  # noqa: N815  named by http.server
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_a_refused_host_header_points_at_the_setting():
+    with http.server.HTTPServer(("127.0.0.1", 0), RefusingTracker) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(TrackingError, match="--allowed-hosts"):
+            ready(f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+
+
+def test_a_deleted_experiment_is_named(uri, folder):
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    MlflowClient(uri).delete_experiment(links.experiment_id)
+    with pytest.raises(TrackingError, match="experiment 'exp8' is not to be had"):
+        publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+
+
+def test_no_run_is_left_active_and_the_page_is_named(uri, folder):
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    assert mlflow.active_run() is None
+    assert links.page == f"experiment exp8, run {links.campaign_run_id} in {uri}"

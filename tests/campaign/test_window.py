@@ -1,0 +1,333 @@
+"""The passes over HTTP, against a small engine that really drafts, and counters whose truth is known exactly."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from campaign.checks import Check, Prompt
+from campaign.client import Client, Sample
+from campaign.config import Workload
+from campaign.errors import EngineFailedError, InvalidError
+from campaign.evidence import DraftCounts
+from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, until_the_end, warm_up
+from tests.fakes.streams import DONE, Drafting, chunk, sample, serving, usage
+
+TIMEOUT_S = 10.0
+PROMPTS = tuple(Prompt(f"p{i}", "decode", None, "옛날", 256) for i in range(2))
+QUALITY = tuple(Prompt(f"q{i}", "quality", ({"role": "user", "content": "몇?"},), None, 32) for i in range(2))
+
+
+@contextmanager
+def engine(**fields: object) -> Iterator[tuple[Client, Drafting]]:
+    """A drafting engine, and the client that asks it."""
+    drafting = Drafting(**fields)  # type: ignore[arg-type]
+    with serving(drafting.answer, {"/metrics": drafting.metrics}) as server:
+        yield Client(server.url, "nonce"), drafting
+
+
+def workload(**fields: int) -> Workload:
+    """A window of two prompts of 40 tokens."""
+    return Workload(name="w", prompts="p.jsonl", **({"max_tokens": 40, "repeats": 1, "warm_up_requests": 2} | fields))
+
+
+def window(folder: Path, measured: Workload | None = None, **fields: object) -> Measured:
+    """One measured window on an engine with these faults."""
+    with engine(**fields) as (client, _):
+        return measure(client, PROMPTS, measured or workload(), TIMEOUT_S, folder)
+
+
+# the measured window
+
+STEADY = {"step_s": 0.08}  # slow on purpose: scheduling noise of a busy machine stays below 1 % of the decode seconds
+
+
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory: pytest.TempPathFactory) -> tuple[Measured, Path]:
+    """A window on a healthy engine."""
+    folder = tmp_path_factory.mktemp("boot")
+    return window(folder, workload(repeats=2), **STEADY), folder
+
+
+def test_steps_are_drafts_over_the_engines_own_decode_seconds(steady: tuple[Measured, Path]) -> None:
+    measured, _ = steady
+    assert measured.counts is not None
+    decode_s = measured.delta.total("decode_s")
+    assert measured.metrics["step_per_s"] == pytest.approx(measured.counts.drafts / decode_s)
+    assert 6 < measured.metrics["step_per_s"] <= 1 / 0.08
+
+
+def test_tokens_after_each_first_one_make_the_token_rate(steady: tuple[Measured, Path]) -> None:
+    measured, _ = steady
+    decode_s = measured.delta.total("decode_s")
+    assert measured.metrics["tok_per_s"] == pytest.approx(4 * 39 / decode_s)
+    assert measured.metrics["tpot_s"] == pytest.approx(decode_s / (4 * 39))
+
+
+def test_acceptance_is_counted_per_position_from_the_window_alone(steady: tuple[Measured, Path]) -> None:
+    measured, _ = steady
+    assert measured.counts is not None
+    assert list(measured.counts.accepted) == sorted(measured.counts.accepted, reverse=True)
+    assert measured.metrics["acceptance_length"] == pytest.approx(measured.counts.acceptance_length)
+
+
+def test_every_prompt_is_sent_in_the_same_order_each_repeat(steady: tuple[Measured, Path]) -> None:
+    measured, _ = steady
+    assert [s.prompt_id for s in measured.samples] == ["p0", "p1", "p0", "p1"]
+    assert [a.prompt_id for a in measured.answers] == ["p0", "p1"]
+
+
+def test_both_scrapes_are_kept_beside_the_boot(steady: tuple[Measured, Path]) -> None:
+    _, folder = steady
+    kept = [(folder / f"metrics-{when}.txt").read_text(encoding="utf-8") for when in ("before", "after")]
+    assert all("vllm:spec_decode_num_drafts_total" in text for text in kept)
+    assert kept[0] != kept[1]
+
+
+def test_requests_of_somebody_else_before_the_window_are_invalid(tmp_path: Path) -> None:
+    """D12: running gauge 2 before the start."""
+    with pytest.raises(InvalidError, match="2 requests of somebody else are running"):
+        window(tmp_path, running=2)
+
+
+def test_requests_of_somebody_else_within_the_window_are_invalid(tmp_path: Path) -> None:
+    """D12: more finished than we sent."""
+    with pytest.raises(InvalidError, match="window shared: 4 requests finished in it, 2 were ours"):
+        window(tmp_path, foreign=1)
+
+
+def test_an_answer_shorter_than_asked_is_invalid_and_named(tmp_path: Path) -> None:
+    """D6: ignore_eos was not passed on."""
+    with pytest.raises(InvalidError, match=r"early stop: prompt p0 gave 33 tokens of 40 asked .*\(2 of 2 requests\)"):
+        window(tmp_path, early=7)
+
+
+@pytest.mark.parametrize("clock", [1.5, 0.5], ids=["engine says more", "engine says less"])
+def test_clocks_that_disagree_are_invalid(tmp_path: Path, clock: float) -> None:
+    with pytest.raises(InvalidError, match="clocks disagree: client and engine differ by"):
+        window(tmp_path, clock=clock)
+
+
+def test_counters_that_contradict_the_tokens_are_invalid(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match="counters contradict the tokens"):
+        window(tmp_path, miscounted=30, **STEADY)
+
+
+def test_without_speculation_a_step_is_an_engine_iteration(tmp_path: Path) -> None:
+    """house.md: engine iterations instead of drafts when not speculating; the prefill is no decode step."""
+    measured = window(tmp_path, workload(max_tokens=16), k=0, **STEADY)
+    assert (measured.counts, "acceptance_length" in measured.metrics) == (None, False)
+    assert measured.metrics["step_per_s"] == pytest.approx(2 * 15 / measured.delta.total("decode_s"))
+
+
+def bursts(body: dict[str, object]) -> Iterator[bytes | float]:
+    """D4: seven deltas for 384 tokens, all at the end of 0.4 s of decoding."""
+    yield 0.4
+    for i in range(7):
+        yield chunk("x", range(54 + (i < 6)))
+        yield 0.002
+    yield usage(384)
+    yield DONE
+
+
+def test_a_stream_in_bursts_is_not_timed_by_its_chunks(tmp_path: Path) -> None:
+    decode = iter([0.0, 0.4])
+    finished = iter([0, 1])
+
+    def metrics() -> str:
+        return (
+            f'vllm:request_success_total{{engine="0"}} {next(finished)}\n'
+            f'vllm:request_decode_time_seconds_sum{{engine="0"}} {next(decode)}\n'
+        )
+
+    with serving(bursts, {"/metrics": metrics}) as server, pytest.raises(InvalidError, match="clocks disagree"):
+        measure(Client(server.url, "m"), PROMPTS[:1], workload(max_tokens=384), TIMEOUT_S, tmp_path)
+
+
+def test_several_tokens_a_chunk_give_steps_from_drafts_and_tokens_from_tokens(tmp_path: Path) -> None:
+    """D2: chunks of 1, 4, 1, 4 tokens: 3 steps and 9 tokens after the first."""
+    measured = window(tmp_path, workload(max_tokens=10), accepts=(3, 0, 3), **STEADY)
+    ratio = measured.metrics["tok_per_s"] / measured.metrics["step_per_s"]
+    assert (measured.samples[0].chunk_tokens, ratio) == ((1, 4, 1, 4), pytest.approx(3.0))
+
+
+def test_an_engine_that_dies_in_the_window_is_an_engine_failure(tmp_path: Path) -> None:
+    drafting = Drafting()
+
+    def dies(body: dict[str, object]) -> Iterator[bytes | float]:
+        yield chunk("가", [1])
+
+    with serving(dies, {"/metrics": drafting.metrics}) as server, pytest.raises(EngineFailedError, match="p0"):
+        measure(Client(server.url, "m"), PROMPTS, workload(), TIMEOUT_S, tmp_path)
+
+
+def test_the_median_of_two_first_tokens_lies_between_them(tmp_path: Path) -> None:
+    measured = window(tmp_path, workload(max_tokens=16), **STEADY)
+    low, high = sorted(s.ttft_s for s in measured.samples)
+    assert measured.metrics["ttft_median_s"] == pytest.approx((low + high) / 2)
+
+
+def test_samples_can_be_written_as_json(steady: tuple[Measured, Path]) -> None:
+    measured, _ = steady
+    assert json.loads(json.dumps(vars(measured.samples[0])))["prompt_id"] == "p0"
+
+
+# warming up
+
+
+def test_warming_up_sends_one_cold_request_and_the_asked_number_more() -> None:
+    with engine() as (client, drafting):
+        warmed = warm_up(client, PROMPTS, workload(warm_up_requests=3), TIMEOUT_S)
+    assert (warmed.requests, drafting.counted["finished"]) == (3, 4)
+
+
+def test_the_cold_request_is_kept_apart() -> None:
+    with engine(step_s=0.02) as (client, _):
+        warmed = warm_up(client, PROMPTS, workload(max_tokens=16), TIMEOUT_S)
+    assert warmed.cold_s >= 0.02
+
+
+def test_one_warm_request_alone_cannot_be_called_steady() -> None:
+    with engine() as (client, _):
+        assert warm_up(client, PROMPTS, workload(warm_up_requests=1), TIMEOUT_S).steady is False
+
+
+def test_an_engine_that_still_gets_faster_is_not_steady() -> None:
+    """D8."""
+    with engine() as (client, drafting):
+        whole = drafting.answer
+
+        def faster(body: dict[str, object]) -> Iterator[bytes | float]:
+            drafting.step_s = 0.04 / (1 + drafting.counted["finished"]) ** 2
+            return whole(body)
+
+        with serving(faster) as server:
+            warmed = warm_up(Client(server.url, "m"), PROMPTS, workload(), TIMEOUT_S)
+    assert warmed.steady is False
+
+
+# natural answers
+
+
+def test_acceptance_is_counted_for_each_prompt_alone() -> None:
+    with engine(natural=(1, 8)) as (client, _):
+        by_prompt, _ = natural(client, {"quality": QUALITY}, TIMEOUT_S)
+    assert by_prompt["quality/q0"].drafts == 0  # its one token came with the prefill
+    assert by_prompt["quality/q1"] == DraftCounts(2, (2, 1, 1, 1, 1))  # 1 + 6 + 1 of 3 tokens: pos2 is thrown away
+
+
+def test_every_answer_is_checked_and_kept() -> None:
+    good, bad = (
+        Prompt(f"q{i}", "quality", None, "몇?", 8, Check("contains", value)) for i, value in enumerate(("나", "없음"))
+    )
+    with engine() as (client, _):
+        _, answers = natural(client, {"quality": (good, bad)}, TIMEOUT_S)
+    assert [(a.prompt_id, a.ok) for a in answers] == [("q0", True), ("q1", False)]
+    assert "없음" in answers[1].why
+
+
+def test_a_prompt_without_a_checker_is_neither_right_nor_wrong() -> None:
+    with engine() as (client, _):
+        _, answers = natural(client, {"quality": QUALITY[:1]}, TIMEOUT_S)
+    assert answers[0].ok is None
+
+
+def test_an_engine_that_does_not_draft_gives_answers_and_no_acceptance() -> None:
+    with engine(k=0) as (client, _):
+        by_prompt, answers = natural(client, {"quality": QUALITY}, TIMEOUT_S)
+    assert (by_prompt, len(answers)) == ({}, 2)
+
+
+def test_an_answer_whose_steps_came_merged_is_asked_again() -> None:
+    """Under load the server puts two steps in one chunk; which tokens the last step showed is then not known."""
+    with engine(natural=(8,), merged=1) as (client, drafting):
+        by_prompt, _ = natural(client, {"quality": QUALITY[:1]}, TIMEOUT_S)
+    assert drafting.counted["finished"] == 2
+    assert by_prompt["quality/q0"] == DraftCounts(3, (2, 2, 1, 0, 0))  # 1 + 1 + 4 + 2 of 6 tokens
+
+
+# draft tokens behind the end of an answer
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One natural answer: what the client saw, what the engine counted, and what it should have counted."""
+
+    sample: Sample
+    counted: DraftCounts
+    visible: DraftCounts
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Truth:
+    """Whole steps, then a last one of which only the tokens up to the end token are shown."""
+    k = draw(st.integers(1, 8))
+    steps = draw(st.lists(st.integers(0, k), max_size=8))
+    last = draw(st.integers(0, k))
+    shown = draw(st.integers(1, last + 1))
+    chunks = (1, *(a + 1 for a in steps), shown)
+    counted = tuple(sum(p <= a for a in [*steps, last]) for p in range(1, k + 1))
+    visible = tuple(sum(p <= a for a in [*steps, min(last, shown)]) for p in range(1, k + 1))
+    drafts = len(steps) + 1
+    return Truth(sample(chunk_tokens=chunks), DraftCounts(drafts, counted), DraftCounts(drafts, visible))
+
+
+@given(answers())
+def test_draft_tokens_behind_the_end_of_an_answer_are_not_counted(truth: Truth) -> None:
+    """house.md: acceptance is measured on natural-length answers, tokens after an end token are not counted."""
+    assert until_the_end(truth.counted, truth.sample) == truth.visible
+
+
+def test_an_answer_that_ended_with_the_prefill_lost_nothing() -> None:
+    still = DraftCounts(0, (0, 0))
+    assert until_the_end(still, sample(chunk_tokens=(1,))) == still
+
+
+@pytest.mark.parametrize("chunks", [(3,), (1, 9)], ids=["prefill and step in one", "two steps in one"])
+def test_merged_chunks_do_not_take_accepted_tokens_from_the_wrong_position(chunks: tuple[int, ...]) -> None:
+    """Which positions were thrown away is not known; the first ones, which were seen, are never the ones."""
+    drafts = 1 if chunks == (3,) else 2
+    counted = DraftCounts(drafts, (drafts,) * 5)
+    assert until_the_end(counted, sample(chunk_tokens=chunks)).accepted[:2] == (drafts, drafts)
+
+
+# pooling
+
+
+def test_prompts_are_pooled_by_totals_and_not_by_a_mean_of_rates() -> None:
+    both = pooled({"a": DraftCounts(1, (1, 1)), "b": DraftCounts(9, (0, 0))})
+    assert both is not None
+    assert both.rates_pp() == pytest.approx((10.0, 10.0))
+
+
+def test_pooling_fills_positions_that_a_prompt_did_not_reach_with_zero() -> None:
+    assert pooled({"a": DraftCounts(2, (2,)), "b": DraftCounts(3, (1, 1, 1))}) == DraftCounts(5, (3, 1, 1))
+
+
+def test_nothing_counted_is_none_and_not_zero() -> None:
+    assert pooled({}) is None
+
+
+@given(st.lists(answers(), min_size=1, max_size=5))
+def test_pooling_does_not_depend_on_the_order_of_the_prompts(truths: list[Truth]) -> None:
+    named = {str(i): t.visible for i, t in enumerate(truths)}
+    assert pooled(named) == pooled(dict(reversed(named.items())))
+
+
+@pytest.mark.parametrize(
+    ("counts", "metrics"),
+    [
+        (DraftCounts(10, (7, 5)), {"acceptance_pos1_pp": 70.0, "acceptance_pos2_pp": 50.0}),
+        (DraftCounts(0, (0, 0)), {}),
+        (None, {}),
+    ],
+    ids=["two positions", "no drafts", "no speculation"],
+)
+def test_acceptance_goes_by_position_in_points_and_is_left_out_when_nothing_was_drafted(counts, metrics) -> None:
+    """B9."""
+    assert acceptance_metrics(counts) == metrics

@@ -1,0 +1,3 @@
+"""Version of the fake."""
+
+__version__ = version = "0.0.0"

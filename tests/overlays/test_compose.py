@@ -1,0 +1,137 @@
+"""Which overlays go together, and that a hash that misses stops everything."""
+
+import pytest
+
+from overlays.compose import compose, order
+from overlays.errors import DriftError, OverlayError
+from overlays.manifest import load, parse
+
+FIRST = "# fast path\nasync_scheduling = True\nname = 'cpu'\n"
+SECOND = "# fast path\nasync_scheduling = True\nname = 'cpu2'\n"
+CPU = "vllm/platforms/cpu.py"
+
+
+def found(workshop, *names):
+    return [parse(workshop.folder / name) for name in names]
+
+
+def test_a_patch_that_fits_gives_its_postimage(workshop, small_engine):
+    workshop.patching("first", FIRST)
+    assert compose(small_engine, found(workshop, "first")).files == {CPU: FIRST.encode()}
+
+
+def test_two_overlays_on_one_file_are_an_error_that_lists_both(workshop, small_engine):
+    workshop.patching("first", FIRST)
+    workshop.patching("second", SECOND)
+    with pytest.raises(OverlayError, match=f"first and second both touch {CPU}, and neither requires the other"):
+        compose(small_engine, found(workshop, "first", "second"))
+
+
+def test_an_overlay_may_stand_on_the_one_that_it_requires(workshop, small_engine):
+    workshop.patching("zfirst", FIRST)
+    workshop.patching("second", SECOND, before=FIRST, requires='["zfirst"]')
+    both = compose(small_engine, found(workshop, "second", "zfirst"))
+    assert ([overlay.name for overlay in both.overlays], both.files[CPU]) == (["zfirst", "second"], SECOND.encode())
+
+
+def test_what_is_required_must_be_there(workshop, small_engine):
+    workshop.patching("second", SECOND, requires='["first"]')
+    with pytest.raises(OverlayError, match=r"second requires first, which is not among \['second'\]; add it"):
+        compose(small_engine, found(workshop, "second"))
+
+
+def test_a_circle_of_requirements_is_refused(workshop):
+    workshop.patching("first", FIRST, requires='["second"]')
+    workshop.patching("second", SECOND, requires='["first"]')
+    with pytest.raises(OverlayError, match="require each other in a circle"):
+        order(found(workshop, "first", "second"))
+
+
+def test_an_overlay_named_twice_is_refused(workshop):
+    workshop.patching("first", FIRST)
+    with pytest.raises(OverlayError, match="named twice"):
+        order(found(workshop, "first", "first"))
+
+
+def test_the_order_does_not_depend_on_how_it_was_asked(workshop):
+    for name in ("a", "b", "c"):
+        workshop.patching(name, FIRST)
+    forwards, backwards = order(found(workshop, "a", "b", "c")), order(found(workshop, "c", "b", "a"))
+    assert forwards == backwards
+
+
+def test_one_knob_in_two_overlays_is_refused(small_engine, faulty):
+    both = [load("async_dflash", [faulty]), load("noop_async", [faulty])]
+    with pytest.raises(OverlayError, match="async_dflash and noop_async both declare"):
+        compose(small_engine, both)
+
+
+def test_a_changed_engine_is_refused_with_found_and_wanted(workshop, small_engine):
+    workshop.patching("first", FIRST)
+    (small_engine.root / CPU).write_text("another = 1\n")
+    with pytest.raises(DriftError, match=rf"first: {CPU} is [0-9a-f]{{64}}, but the manifest pins [0-9a-f]{{64}}"):
+        compose(small_engine, found(workshop, "first"))
+
+
+def test_a_misspelt_destination_is_refused_and_the_right_one_named(workshop, small_engine):
+    workshop.patching("first", FIRST, path="vllm/platforms/cpuu.py")
+    with pytest.raises(DriftError, match=r"no such file .*did you mean vllm/platforms/cpu\.py"):
+        compose(small_engine, found(workshop, "first"))
+
+
+def test_another_result_than_the_pinned_one_is_refused(workshop, small_engine):
+    folder = workshop.patching("first", FIRST)
+    manifest = folder / "manifest.toml"
+    text = manifest.read_text()
+    pinned = text.split('postimage_sha256 = "')[1][:64]
+    manifest.write_text(text.replace(pinned, "f" * 64))
+    with pytest.raises(DriftError, match=f"first makes {CPU} {pinned}, but its manifest pins f{{64}}; review it"):
+        compose(small_engine, found(workshop, "first"))
+
+
+ADDED = (
+    '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n'
+    '[[target.file]]\npath = "{path}"\nadded = "new.py"\npostimage_sha256 = "{hash}"\n'
+)
+
+
+def test_an_added_file_is_pinned_by_its_postimage(workshop, small_engine):
+    workshop.write("adds", "new.py", "x = 1\n")
+    workshop.overlay("adds", ADDED.format(path="vllm/new.py", hash="0" * 64))
+    with pytest.raises(DriftError, match=r"adds makes vllm/new\.py [0-9a-f]{64}, but its manifest pins 0{64}"):
+        compose(small_engine, found(workshop, "adds"))
+
+
+def test_an_added_file_that_is_there_already_is_refused(workshop, small_engine):
+    workshop.write("adds", "new.py", "x = 1\n")
+    workshop.overlay("adds", ADDED.format(path=CPU, hash="0" * 64))
+    with pytest.raises(DriftError, match=f"adds adds {CPU}, but the engine has that file already"):
+        compose(small_engine, found(workshop, "adds"))
+
+
+def test_a_file_that_a_plugin_wraps_may_not_be_patched_by_a_stranger(workshop, small_engine):
+    hook(workshop)
+    workshop.patching("first", FIRST)
+    with pytest.raises(OverlayError, match=f"first and hook both touch {CPU}"):
+        compose(small_engine, found(workshop, "hook", "first"))
+
+
+def test_a_plugin_is_refused_when_what_it_wraps_has_drifted(workshop, small_engine):
+    hook(workshop)
+    (small_engine.root / CPU).write_text("another = 1\n")
+    with pytest.raises(DriftError, match=f"hook: {CPU} is"):
+        compose(small_engine, found(workshop, "hook"))
+
+
+def hook(workshop):
+    """A plugin overlay that wraps the small engine's cpu.py."""
+    from hashlib import sha256
+
+    pin = sha256(b"# fast path\nasync_scheduling = False\nname = 'cpu'\n").hexdigest()
+    workshop.write("hook", "pay/wrap.py", "def register():\n    pass\n")
+    workshop.overlay(
+        "hook",
+        f'[plugin]\nentry_point = "hook"\nobject = "hook_pkg.wrap:register"\npayload = "pay"\nwraps = ["{CPU}"]\n'
+        '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n[[target.file]]\n'
+        f'path = "{CPU}"\npreimage_sha256 = "{pin}"\npostimage_sha256 = "{pin}"\n',
+    )

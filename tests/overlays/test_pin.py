@@ -1,0 +1,55 @@
+"""Writing hashes into a manifest."""
+
+import pytest
+
+from overlays.compose import compose
+from overlays.errors import DriftError
+from overlays.manifest import parse
+from overlays.pin import pin
+
+FIRST = "# fast path\nasync_scheduling = True\nname = 'cpu'\n"
+SECOND = FIRST.replace("'cpu'", "'cpu2'")
+ADDED = '[[target.file]]\npath = "vllm/new.py"\nadded = "new.py"\npostimage_sha256 = "{hash}"\n'
+
+
+def unpinned(folder, hashes=2):
+    """Replace the hashes of a manifest by zeros."""
+    file = folder / "manifest.toml"
+    text = file.read_text()
+    for part in text.split('_sha256 = "')[1 : 1 + hashes]:
+        text = text.replace(part[:64], "0" * 64)
+    file.write_text(text)
+    return folder
+
+
+def test_a_pinned_overlay_fits(workshop, small_engine):
+    folder = unpinned(workshop.patching("first", FIRST))
+    with pytest.raises(DriftError):
+        compose(small_engine, [parse(folder)])
+    assert [line.split()[0] for line in pin(small_engine, parse(folder), ())] == ["vllm/platforms/cpu.py"]
+    assert compose(small_engine, [parse(folder)]).files["vllm/platforms/cpu.py"] == FIRST.encode()
+
+
+def test_each_file_gets_its_own_hash(workshop, small_engine):
+    folder = unpinned(workshop.patching("first", FIRST))
+    workshop.write("first", "new.py", "x = 1\n")
+    with (folder / "manifest.toml").open("a") as manifest:
+        manifest.write(ADDED.format(hash="0" * 64))
+    pin(small_engine, parse(folder), ())
+    assert set(compose(small_engine, [parse(folder)]).files) == {"vllm/platforms/cpu.py", "vllm/new.py"}
+
+
+def test_an_overlay_is_pinned_upon_what_it_requires(workshop, small_engine):
+    first = parse(workshop.patching("first", FIRST))
+    folder = unpinned(workshop.patching("second", SECOND, before=FIRST, requires='["first"]'))
+    pin(small_engine, parse(folder), (first,))
+    assert compose(small_engine, [first, parse(folder)]).files["vllm/platforms/cpu.py"] == SECOND.encode()
+
+
+def test_a_patch_that_does_not_apply_is_not_pinned(workshop, small_engine):
+    folder = workshop.patching("first", FIRST)
+    before = (folder / "manifest.toml").read_text()
+    (small_engine.root / "vllm/platforms/cpu.py").write_text("other = 1\n")
+    with pytest.raises(DriftError, match="but the patch removes"):
+        pin(small_engine, parse(folder), ())
+    assert (folder / "manifest.toml").read_text() == before

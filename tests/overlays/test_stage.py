@@ -1,0 +1,255 @@
+"""The stage: what the engine will import, that it is what was pinned, and that damage is seen."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from overlays.base import BaseTree
+from overlays.errors import DriftError, OverlayError
+from overlays.manifest import load, parse
+from overlays.stage import check, stage, verify
+
+FIRST = "# fast path\nasync_scheduling = True\nname = 'cpu'\n"
+CPU = "vllm/platforms/cpu.py"
+
+
+def staged(base: BaseTree, workshop, cache: Path, *names: str):
+    return stage(base, [parse(workshop.folder / name) for name in names], cache)
+
+
+def imported(stage_path: Path, code: str, cwd: Path) -> str:
+    """What `code` prints in a process started as the engine is."""
+    environment = {"PYTHONPATH": str(stage_path), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=cwd, env=environment
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+def test_the_stage_holds_the_patched_file_and_leaves_the_installed_one(workshop, small_engine, cache):
+    workshop.patching("first", FIRST)
+    before = (small_engine.root / CPU).read_text()
+    made = staged(small_engine, workshop, cache, "first")
+    assert (made.path / CPU).read_text() == FIRST
+    assert (small_engine.root / CPU).read_text() == before
+    assert [(file.path, file.module) for file in made.files] == [(CPU, "vllm.platforms.cpu")]
+
+
+def test_an_engine_without_overlays_is_staged_too(small_engine, cache):
+    made = stage(small_engine, [], cache)
+    assert (made.path / CPU).read_bytes() == (small_engine.root / CPU).read_bytes()
+    assert (made.files, made.overlays, made.variables) == ((), (), frozenset())
+
+
+def test_compiled_modules_are_links_and_old_bytecode_is_left_behind(small_engine, cache):
+    made = stage(small_engine, [], cache)
+    assert (made.path / "vllm/_C.abi3.so").readlink() == small_engine.package / "_C.abi3.so"
+    assert not list(made.path.rglob("stale.pyc"))
+
+
+def test_the_stage_is_read_only(small_engine, cache):
+    made = stage(small_engine, [], cache)
+    modes = {path.stat().st_mode & 0o222 for path in [made.path, *made.path.rglob("*")] if not path.is_symlink()}
+    assert modes == {0}
+
+
+def test_the_same_engine_and_overlays_are_the_same_stage(workshop, small_engine, cache):
+    workshop.patching("first", FIRST)
+    one, two = (staged(small_engine, workshop, cache, "first") for _ in range(2))
+    assert one == two
+    assert one.digest != stage(small_engine, [], cache).digest
+
+
+def test_nothing_is_left_aside(workshop, small_engine, cache):
+    workshop.patching("first", FIRST)
+    made = staged(small_engine, workshop, cache, "first")
+    assert {path.name for path in cache.iterdir()} == {made.digest, stage(small_engine, [], cache).digest}
+
+
+def test_a_stage_that_does_not_compile_is_refused_and_removed(workshop, small_engine, cache):
+    workshop.patching("first", "def (:\n")
+    with pytest.raises(OverlayError, match="the stage does not compile"):
+        staged(small_engine, workshop, cache, "first")
+    assert len(list(cache.iterdir())) == 1  # the plain engine
+
+
+def stage_one(base: BaseTree, folder: Path, cache: Path) -> str:
+    """For another process."""
+    return stage(base, [parse(folder)], cache).digest
+
+
+def test_two_processes_that_stage_at_once_both_get_it(workshop, small_engine, cache):
+    folder = workshop.patching("first", FIRST)
+    with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
+        digests = {job.result() for job in [pool.submit(stage_one, small_engine, folder, cache) for _ in range(4)]}
+    assert len(digests) == 1
+    assert not list(cache.glob(".making-*"))
+
+
+def test_stale_bytecode_does_not_hide_new_source(small_engine, cache):
+    """E6: same size, same time, other text. The stage's bytecode is checked by hash, so the source wins."""
+    made = stage(small_engine, [], cache)
+    copy = cache / "edited"
+    shutil.copytree(made.path, copy, symlinks=True)
+    source = copy / CPU
+    times = source.stat()
+    source.chmod(0o644)
+    source.write_text(source.read_text().replace("False", "True "))
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert imported(copy, "import vllm.platforms.cpu as m; print(m.async_scheduling)", cache) == "True"
+
+
+def test_a_data_file_is_seen_by_code_that_looks_beside_its_real_path(workshop, small_engine, cache):
+    path = "vllm/tuned/table.json"
+    workshop.patching("tuned", '{"tuned": 2}\n', before='{"stock": 1}\n', path=path)
+    made = staged(small_engine, workshop, cache, "tuned")
+    assert imported(made.path, "import vllm.tuned as m; print(m.table)", cache) == '{"tuned": 2}'
+
+
+def test_a_folder_called_vllm_in_the_working_directory_is_not_imported(small_engine, cache, tmp_path):
+    """E10."""
+    made = stage(small_engine, [], cache)
+    trap = tmp_path / "work" / "vllm"
+    trap.mkdir(parents=True)
+    (trap / "__init__.py").write_text("raise SystemExit('the trap')")
+    found = imported(made.path, "import vllm; print(vllm.__file__)", trap.parent)
+    assert found == str(made.path / "vllm/__init__.py")
+
+
+def damage_text(path: Path) -> None:
+    (path / CPU).chmod(0o644)
+    (path / CPU).write_text(FIRST.replace("cpu", "gpu"))
+
+
+def damage_missing(path: Path) -> None:
+    (path / "vllm/tuned").chmod(0o755)
+    (path / "vllm/tuned/table.json").unlink()
+
+
+def damage_extra(path: Path) -> None:
+    (path / "vllm").chmod(0o755)
+    (path / "vllm/sitecustomize.py").write_text("")
+
+
+def damage_link(path: Path) -> None:
+    (path / "vllm").chmod(0o755)
+    (path / "vllm/_C.abi3.so").unlink()
+    (path / "vllm/_C.abi3.so").symlink_to("/dev/null")
+
+
+def damage_bytecode(path: Path) -> None:
+    compiled = next((path / "vllm/platforms/__pycache__").glob("cpu.*.pyc"))
+    compiled.chmod(0o644)
+    compiled.write_bytes(compiled.read_bytes() + b"x")
+
+
+def damage_listing(path: Path) -> None:
+    path.chmod(0o755)
+    (path / "stage.json").unlink()
+
+
+DAMAGES = [damage_text, damage_missing, damage_extra, damage_link, damage_bytecode, damage_listing]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_stage_is_drift_on_verify_and_on_the_next_use(workshop, small_engine, cache, damage):
+    """E5: what was replaced after staging is seen, whatever it was."""
+    workshop.patching("first", FIRST)
+    made = staged(small_engine, workshop, cache, "first")
+    damage(made.path)
+    with pytest.raises(DriftError, match=r"remove .* to have it made again"):
+        verify(made)
+    with pytest.raises(DriftError):
+        staged(small_engine, workshop, cache, "first")
+
+
+def test_a_stage_whose_listing_was_rewritten_too_still_misses_its_overlays_hash(workshop, small_engine, cache):
+    workshop.patching("first", FIRST)
+    made = staged(small_engine, workshop, cache, "first")
+    damage_text(made.path)
+    (made.path / "stage.json").chmod(0o644)
+    listing = json.loads((made.path / "stage.json").read_text())
+    from overlays.base import hash_file
+
+    listing["files"][CPU] = hash_file(made.path / CPU)
+    (made.path / "stage.json").write_text(json.dumps(listing))
+    with pytest.raises(DriftError, match="but its overlay pins"):
+        verify(made)
+
+
+def test_a_compiled_module_that_was_replaced_is_seen(small_engine, cache):
+    made = stage(small_engine, [], cache)
+    (small_engine.package / "_C.abi3.so").write_text("compiled again")
+    with pytest.raises(DriftError, match=r"_C\.abi3\.so"):
+        verify(made)
+
+
+def test_an_engine_edited_in_place_is_refused(small_engine, cache):
+    """Also where no overlay touches the file: two arms staged at two times would differ by more than the patch."""
+    (small_engine.package / "tuned/table.json").write_text('{"edited": 1}\n')
+    with pytest.raises(DriftError, match="the installed engine was edited in place"):
+        stage(small_engine, [], cache)
+
+
+def test_a_file_dropped_into_the_engine_makes_another_stage(small_engine, cache):
+    clean = stage(small_engine, [], cache)
+    (small_engine.package / "dropped.py").write_text("x = 1\n")
+    assert stage(small_engine, [], cache).digest != clean.digest
+
+
+def test_without_a_record_every_file_counts(small_engine, cache):
+    plain = BaseTree(small_engine.package, "0.29.0", "cpu")
+    clean = stage(plain, [], cache)
+    (small_engine.package / "tuned/table.json").write_text('{"edited": 1}\n')
+    assert stage(plain, [], cache).digest != clean.digest
+
+
+def test_check_reads_hashes_and_writes_nothing(workshop, small_engine, cache):
+    workshop.patching("first", FIRST)
+    check(small_engine, [parse(workshop.folder / "first")])
+    assert not cache.exists()
+
+
+PLUGIN = (
+    '[plugin]\nentry_point = "hook"\nobject = "{package}.wrap:register"\npayload = "pay"\nwraps = []\n'
+    '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\nfile = []\n'
+)
+
+
+def test_a_plugin_is_found_by_the_engine_and_its_payload_is_a_package_of_its_own(workshop, small_engine, cache):
+    workshop.write("hook", "pay/wrap.py", "def register():\n    return 'registered'\n")
+    workshop.overlay("hook", PLUGIN.format(package="hook_pkg"), variables='["VLLM_HOOK"]')
+    made = staged(small_engine, workshop, cache, "hook")
+    code = (
+        "from importlib.metadata import entry_points; "
+        "print([point.load()() for point in entry_points(group='vllm.general_plugins') if point.name == 'hook'])"
+    )
+    assert imported(made.path, code, cache) == "['registered']"
+    assert (made.variables, [file.module for file in made.files]) == (
+        frozenset({"VLLM_HOOK"}),
+        ["hook_pkg", "hook_pkg.wrap"],
+    )
+
+
+def test_a_plugin_may_not_hide_another_package(workshop, small_engine):
+    workshop.write("hook", "pay/wrap.py", "")
+    workshop.overlay("hook", PLUGIN.format(package="vllm"))
+    with pytest.raises(OverlayError, match="hook's plugin would hide vllm"):
+        check(small_engine, [parse(workshop.folder / "hook")])
+
+
+def test_the_stage_knows_every_variable_that_its_overlays_read(faulty):
+    variables = set(load("async_dflash", [faulty]).variables) | set(load("engine_report", [faulty]).variables)
+    assert variables == {"VLLM_GLM53_ASYNC_DFLASH", "VLLM_CAMPAIGN_REPORT_DIR", "VLLM_CAMPAIGN_OVERLAID_MODULES"}
