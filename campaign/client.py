@@ -8,6 +8,7 @@ import codecs
 import http.client
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,15 +53,16 @@ class Ask:
 class Client:
     """One engine at one address, asked by its nonce. One request at a time."""
 
-    def __init__(self, url: str, model: str) -> None:
+    def __init__(self, url: str, model: str, headers: Mapping[str, str] | None = None) -> None:
         parts = urlsplit(url)
         self.host, self.port, self.model = parts.hostname or "127.0.0.1", parts.port or 80, model
+        self.headers = dict(headers or {})
 
     def get_text(self, path: str, timeout_s: float) -> str:
         """A GET. Raises EngineFailedError unless it answers 200."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=self.headers)
             response = connection.getresponse()
             body = response.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:
@@ -82,7 +84,7 @@ class Client:
         try:
             sent_ns = time.perf_counter_ns()
             body = json.dumps(self._body(prompt, ask)).encode()
-            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            connection.request("POST", path, body, self.headers | {"Content-Type": "application/json"})
             response = connection.getresponse()
             if response.status != http.client.OK:
                 reason = response.read().decode("utf-8", "replace")[:300]

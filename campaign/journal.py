@@ -36,9 +36,17 @@ def write_text(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        aside.chmod(0o666 & ~_umask())  # a temporary file is private; a colleague wants to read the report
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The process's umask; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def write_json(path: Path, value: object) -> None:

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 
 from campaign.console import format_boot
+from campaign.disclosure import shown
 from campaign.errors import DriftError, ExitCode, InvalidError, worst
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
@@ -105,7 +106,7 @@ def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
     code = worst([CODES[r.verdict] for r in results])
     if code is ExitCode.PASS and plan.schedule.is_screen:
         code = ExitCode.INCONCLUSIVE
-    return Outcome(evidence, results, WORDS[code], code)
+    return Outcome(evidence, shown(results, WORDS[code], evidence), WORDS[code], code)
 
 
 def _broken(record: BootRecord) -> GateResult:

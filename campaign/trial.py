@@ -11,8 +11,8 @@ from campaign.arms import ResolvedArm
 from campaign.checks import Prompt
 from campaign.client import Client
 from campaign.engine import kv, local, spec, witness
-from campaign.engine.logs import tail
-from campaign.engine.reports import Report, ask, places
+from campaign.engine.logs import tail, worth_showing
+from campaign.engine.reports import EVERY_ROLE, Report, ask, places
 from campaign.engine.witness import KnobAsked
 from campaign.errors import EngineFailedError, InvalidError
 from campaign.evidence import BootRecord, KvFacts, WitnessRow
@@ -26,7 +26,6 @@ from verdict.words import Verdict
 
 TAIL_LINES = 12
 REPORT_DEADLINE_S = 15.0
-EVERYBODY = (("APIServer", 0), ("EngineCore", 0), ("Worker", 0))  # role and rank of who must answer
 SHOWN = {  # serve argument -> its key in the report's resolved section
     "async_scheduling": "async_scheduling",
     "enable_prefix_caching": "prefix_caching",
@@ -130,7 +129,7 @@ def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRec
         draft.seconds["boot"] = time.monotonic() - started
         before = prove(bench, draft, engine)
         _kv_first(bench, draft)
-        client = Client(engine_spec.url, engine_spec.nonce)
+        client = Client(engine_spec.url, engine_spec.nonce, engine_spec.headers)
         measured, more = _passes(bench, draft, client, engine_spec)
         engine.check()
         engine.check_listeners()
@@ -145,12 +144,20 @@ def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRec
 
 def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Report, ...]:
     """The witness before the window: asked, resolved, attested. Raises InvalidError when a layer does not hold."""
-    reports = ask(engine.spec.report_dir, "before", EVERYBODY, REPORT_DEADLINE_S)
+    reports = ask(engine.spec.report_dir, "before", EVERY_ROLE, REPORT_DEADLINE_S)
     draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm])
     draft.witness = _rows(bench, draft.boot, engine, reports, None)
     require(draft.witness)
     draft.kv = kv.facts(reports, engine.kv, bench.plan.campaign.model.num_speculative_tokens)
+    draft.facts |= _remarks(draft.kv, engine)
     return reports
+
+
+def _remarks(found: KvFacts, engine: local.RunningEngine) -> dict[str, str]:
+    """What a reader should know of this boot beside its numbers: KV figures that disagree, warnings that matter."""
+    disagreeing = "; ".join(kv.contradictions(found, engine.kv))
+    warnings = "; ".join(worth_showing(engine.log()))
+    return {k: v for k, v in (("kv_contradiction", disagreeing), ("warnings", warnings)) if v}
 
 
 def _rows(

@@ -45,6 +45,7 @@ class BaseTree:
 
 def base_tree(python: Path) -> BaseTree:
     """Ask `python` (with -P, without PYTHONPATH) where its vllm is. Raises OverlayError if there is none, or two."""
+    python = python.absolute()  # not resolved: a virtual environment's interpreter is a link
     found = _probe(python)
     if found.get("package") is None or "name" not in found:
         raise OverlayError(

@@ -106,7 +106,13 @@ def spans_ms(evidence: Evidence, end_ms: int) -> list[tuple[int, int]]:
     """Start and end of each boot, laid end to end up to `end_ms`: lengths and order are true, the gaps are not."""
     spans = []
     for boot in reversed(evidence.boots):
-        start_ms = end_ms - round(1000 * sum(value for value in boot.seconds.values() if isfinite(value)))
+        start_ms = end_ms - round(1000 * _took_s(boot))
         spans.append((start_ms, end_ms))
         end_ms = start_ms
     return spans[::-1]
+
+
+def _took_s(boot: BootRecord) -> float:
+    """The whole boot; the sum of its phases where it has no total of its own."""
+    took = boot.seconds.get("total", sum(boot.seconds.values()))
+    return took if isfinite(took) else 0.0

@@ -207,6 +207,13 @@ def test_the_length_of_a_boot_is_the_length_of_its_run(uri, folder):
     assert first.end_time == second.start_time
 
 
+def test_a_boot_with_a_total_of_its_own_is_not_counted_twice(uri, folder):
+    timed = {"seconds": {"boot": 20.0, "window": 10.0, "total": 31.0}}
+    links = publish(folder, campaign(), bracket("AB", base=timed), results(), Verdict.PASS, uri)
+    info = MlflowClient(uri).get_run(links.boot_run_ids[0]).info
+    assert info.end_time - info.start_time == 31_000
+
+
 def test_an_invalid_experiment_leaves_no_reading_behind(uri, folder):
     evidence = bracket("ABBA", metrics={"step_per_s": [100.0, 104.0, 104.0, 100.0]}, claims=(step_rate(),))
     links = publish(folder, campaign(), evidence, (StepRate().check(evidence),), Verdict.INVALID, uri)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -44,7 +45,7 @@ def window(folder: Path, measured: Workload | None = None, **fields: object) -> 
 
 # the measured window
 
-STEADY = {"step_s": 0.08}  # slow on purpose: scheduling noise of a busy machine stays below 1 % of the decode seconds
+STEADY: dict[str, Any] = {"step_s": 0.08}  # slow on purpose: scheduling noise of a busy machine stays below 1 % of the decode seconds
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +102,24 @@ def test_requests_of_somebody_else_within_the_window_are_invalid(tmp_path: Path)
         window(tmp_path, foreign=1)
 
 
+def test_a_disturbed_window_is_measured_again_and_the_discard_is_counted(tmp_path: Path) -> None:
+    """D12: decided without a look at the metric."""
+    drafting = Drafting(foreign=1, **STEADY)
+
+    def metrics() -> str:
+        drafting.foreign = 0 if drafting.counted["finished"] else 1
+        return drafting.metrics()
+
+    with serving(drafting.answer, {"/metrics": metrics}) as server:
+        measured = measure(Client(server.url, "m"), PROMPTS[:1], workload(max_tokens=20), TIMEOUT_S, tmp_path)
+    assert (measured.discarded, len(measured.samples)) == (1, 1)
+
+
+def test_windows_that_are_always_disturbed_give_no_number(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match="contended: 3 windows in a row were disturbed; the last one: window shared"):
+        window(tmp_path, foreign=1)
+
+
 def test_an_answer_shorter_than_asked_is_invalid_and_named(tmp_path: Path) -> None:
     """D6: ignore_eos was not passed on."""
     with pytest.raises(InvalidError, match=r"early stop: prompt p0 gave 33 tokens of 40 asked .*\(2 of 2 requests\)"):
@@ -125,27 +144,30 @@ def test_without_speculation_a_step_is_an_engine_iteration(tmp_path: Path) -> No
     assert measured.metrics["step_per_s"] == pytest.approx(2 * 15 / measured.delta.total("decode_s"))
 
 
-def bursts(body: dict[str, object]) -> Iterator[bytes | float]:
+def bursts() -> Iterator[bytes | float]:
     """D4: seven deltas for 384 tokens, all at the end of 0.4 s of decoding."""
     yield 0.4
     for i in range(7):
         yield chunk("x", range(54 + (i < 6)))
         yield 0.002
     yield usage(384)
-    yield DONE
 
 
 def test_a_stream_in_bursts_is_not_timed_by_its_chunks(tmp_path: Path) -> None:
-    decode = iter([0.0, 0.4])
-    finished = iter([0, 1])
+    done: list[object] = []
 
     def metrics() -> str:
         return (
-            f'vllm:request_success_total{{engine="0"}} {next(finished)}\n'
-            f'vllm:request_decode_time_seconds_sum{{engine="0"}} {next(decode)}\n'
+            f'vllm:request_success_total{{engine="0"}} {len(done)}\n'
+            f'vllm:request_decode_time_seconds_sum{{engine="0"}} {0.4 * len(done)}\n'
         )
 
-    with serving(bursts, {"/metrics": metrics}) as server, pytest.raises(InvalidError, match="clocks disagree"):
+    def answer(body: dict[str, object]) -> Iterator[bytes | float]:
+        yield from bursts()
+        done.append(body)
+        yield DONE
+
+    with serving(answer, {"/metrics": metrics}) as server, pytest.raises(InvalidError, match="clocks disagree"):
         measure(Client(server.url, "m"), PROMPTS[:1], workload(max_tokens=384), TIMEOUT_S, tmp_path)
 
 

@@ -73,6 +73,12 @@ def test_a_path_of_the_caller_does_not_reach_the_question(interpreter, small_eng
     assert base_tree(interpreter).package == site / "vllm"
 
 
+def test_an_interpreter_may_be_named_from_the_working_directory(interpreter, small_engine, monkeypatch):
+    install(interpreter, small_engine.package, "vllm", "0.29.0")
+    monkeypatch.chdir(interpreter.parent)
+    assert base_tree(Path("python")).python == interpreter
+
+
 def test_a_local_version_names_the_build():
     assert [build_name("vllm", local) for local in ("", "cu130", "cpu", "xpu")] == ["cuda", "cuda", "cpu", "xpu"]
 

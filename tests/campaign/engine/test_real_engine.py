@@ -62,4 +62,3 @@ def test_the_real_engines_processes_answer_and_die_although_their_server_was_kil
     assert engine.stopped is not None
     assert engine.stopped.exit_code == -signal.SIGKILL
     assert [pid for pid in members if (found := processes.read(pid)) and found.alive] == []
-    print(engine.stopped, engine.boot_s, facts)  # noqa: T201

@@ -1,0 +1,338 @@
+"""The tree of conf/, composed and parsed: closed where it is closed, open where it is open, typed everywhere."""
+
+import json
+import math
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from campaign import config
+from campaign.config import ROOT, Arm, Bracket, Campaign, ClaimKindName, from_plain, open_maps, to_plain
+from campaign.errors import ConfigError
+from campaign.plan import make
+
+CONF = ROOT / "conf"
+EXPERIMENTS = sorted((CONF / "exp").glob("*.yaml"))
+GROUPS = [path for path in sorted(CONF.glob("*/*.yaml")) if path.parent.name != "exp" and path.stem != "local"]
+LONGEST_EXPERIMENT = 40  # lines
+DEFAULT_GROUPS = ("engine", "model", "launcher", "workload", "bracket", "gates", "tracking", "host")
+
+
+def write_experiment(folder: Path, text: str) -> Path:
+    """A tree of the operator's own with one experiment that builds on exp8."""
+    (folder / "exp").mkdir(exist_ok=True)
+    head = "# @package _global_\ndefaults:\n  - exp8\n  - _self_\n"
+    (folder / "exp" / "mine.yaml").write_text(head + text, encoding="utf-8")
+    return folder
+
+
+def changed(campaign: Campaign, path: str, value: Any) -> Campaign:
+    """The same configuration with one other value, parsed as if it had been written."""
+    tree = OmegaConf.create(to_plain(campaign))
+    OmegaConf.update(tree, path, value)
+    return from_plain(tree)
+
+
+def leaves(node: Any, path: str = "") -> dict[str, Any]:
+    """Dotted path -> value of everything that a YAML tree writes; an empty map is a value too."""
+    if not isinstance(node, dict) or not node:
+        return {path: node}
+    found: dict[str, Any] = {}
+    for key, value in node.items():
+        found |= leaves(value, f"{path}.{key}" if path else str(key))
+    return found
+
+
+# the experiments that ship
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda f: f.stem)
+def test_every_experiment_composes_and_makes_a_plan(file: Path, compose) -> None:
+    plan = make(compose(f"exp={file.stem}"), "run-1")
+    assert plan.campaign.name == file.stem
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda f: f.stem)
+def test_an_experiment_is_short_and_says_how_it_is_run(file: Path) -> None:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= LONGEST_EXPERIMENT
+    assert lines[:2] == ["# @package _global_", f"# python -m campaign exp={file.stem}"]
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda f: f.stem)
+def test_an_experiment_states_self_and_a_hypothesis(file: Path) -> None:
+    """F8."""
+    written = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert "_self_" in written["defaults"]
+    assert len(written["hypothesis"].split()) > 4
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda f: f.stem)
+def test_what_an_experiment_writes_is_what_is_composed(file: Path, compose) -> None:
+    """F8: the order of the defaults list must not let another file win."""
+    written = yaml.safe_load(file.read_text(encoding="utf-8"))
+    del written["defaults"]
+    composed = OmegaConf.create(to_plain(compose(f"exp={file.stem}")))
+    for path, value in leaves(written).items():
+        wanted = OmegaConf.select(composed, value[2:-1]) if isinstance(value, str) and value[:2] == "${" else value
+        assert OmegaConf.select(composed, path) == wanted, path
+
+
+@pytest.mark.parametrize("file", GROUPS, ids=lambda f: f"{f.parent.name}={f.stem}")
+def test_every_choice_of_every_group_composes(file: Path, compose) -> None:
+    assert compose("exp=aa", "bracket.max_boots=8", f"{file.parent.name}={file.stem}").name == "aa"
+
+
+def test_the_paths_that_people_override_keep_their_names(compose) -> None:
+    """house.md lists them."""
+    found = to_plain(compose("exp=exp8"))
+    tree = OmegaConf.create(found)
+    paths = (
+        "arms.base.overlays arms.base.knobs arms.base.serve workload.max_tokens workload.prompts gates.quality.prompts "
+        "gates.korean.prompts bracket.schedule bracket.max_boots engine.overlays host.overlay_path dry_run"
+    )
+    assert [p for p in paths.split() if OmegaConf.select(tree, p, default="absent") == "absent"] == []
+
+
+def test_every_group_of_the_house_is_a_folder_and_a_default() -> None:
+    defaults = yaml.safe_load((CONF / "config.yaml").read_text(encoding="utf-8"))["defaults"]
+    named = {key for item in defaults if isinstance(item, dict) for key in item}
+    assert set(DEFAULT_GROUPS) <= named
+    assert [group for group in DEFAULT_GROUPS if not (CONF / group).is_dir()] == []
+
+
+def test_the_drafting_method_is_always_named() -> None:
+    """C5: a method inferred from a path has been wrong."""
+    models = [yaml.safe_load(f.read_text(encoding="utf-8")) for f in (CONF / "model").glob("*.yaml")]
+    assert [m["name"] for m in models if m.get("drafter") and not m.get("method")] == []
+
+
+def test_paths_do_not_depend_on_where_the_command_was_started(compose, monkeypatch, tmp_path: Path) -> None:
+    """F12."""
+    here = to_plain(compose("exp=exp8"))
+    monkeypatch.chdir(tmp_path)
+    assert to_plain(compose("exp=exp8")) == here
+    assert [here["workload"]["prompts"], here["host"]["runs_dir"]] == [
+        str(ROOT / "testbed/prompts/decode.jsonl"),
+        str(ROOT / "runs"),
+    ]
+
+
+# the schema
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "nosuch=1", "+nosuch=1", "++nosuch=1", "bracket.max_boot=4", "+bracket.nosuch=1", "+claims.step_rate.nosuch=1",
+        "+arms.candidate.nosuch=1", "+engine.nosuch=1", "+gates.nosuch={}", "gates.quality.nosuch=1", "+host.nosuch=1",
+        "hydra.ouput_subdir=zz",
+    ],
+)  # fmt: skip
+def test_a_key_that_nobody_reads_is_refused_even_when_it_is_forced(compose, override: str) -> None:
+    """F10."""
+    with pytest.raises(ConfigError, match="No such key|not in '|Could not override"):
+        compose("exp=exp8", override)
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("host.port=abc", "host.port.*'abc'.*Integer"),
+        ("host.port=8080.5", "host.port.*8080.5.*Integer"),
+        ("host.port=true", "host.port.*bool.*Integer"),
+        ("dry_run=maybe", "dry_run.*'maybe'.*bool"),
+        ("claims.step_rate.kind=nosuch", "claims.step_rate.kind.*nosuch.*superiority"),
+        ("claims.step_rate.gate_pct=much", "claims.step_rate.gate_pct.*'much'.*Float"),
+        ("launcher.name=docker", "launcher.name.*docker.*local"),
+        ("name=null", "name"),
+        ("host.history_sd_pct=None", "history_sd_pct.*'None'.*Float"),
+        ("gates.quality=None", "gates.quality.*None"),
+        ("workload.max_tokens=${oc.env:HOME}", "workload.max_tokens"),
+        ("workload.prompts=${nosuch.key}", "nosuch.key.*not found"),
+        ("workload.prompts=${oc.env:NOSUCH_VARIABLE}", "NOSUCH_VARIABLE"),
+    ],
+    ids=lambda value: value if "=" in value else "",
+)
+def test_a_wrong_type_says_where_what_was_found_and_what_is_wanted(compose, override: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=f"(?i){sentence}"):
+        compose("exp=exp8", override)
+
+
+def test_text_from_the_environment_is_no_truth_value(compose, monkeypatch) -> None:
+    """F2: "0" is true as a text; the typed schema decodes it and the resolved configuration records it."""
+    monkeypatch.setenv("MIRROR", "0")
+    found = compose("exp=exp8", "bracket.mirror=${oc.env:MIRROR}")
+    assert found.bracket.mirror is False
+    assert to_plain(found)["bracket"]["mirror"] is False
+
+
+@pytest.mark.parametrize("path", ["tracking.uri", "model.drafter", "model.method"])
+@pytest.mark.parametrize("text", ["None", "none", "null"])
+def test_the_text_none_is_not_null(exp8: Campaign, path: str, text: str) -> None:
+    """F14."""
+    with pytest.raises(ConfigError, match=f"{path}.*null"):
+        changed(exp8, path, text)
+
+
+def test_null_is_null(compose) -> None:
+    assert compose("exp=exp8", "tracking.uri=null").tracking.uri is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("workload.repeats", 0), ("workload.max_tokens", 0), ("workload.max_tokens", -1),
+        ("workload.warm_up_requests", -1), ("host.port", 0), ("host.port", 99999), ("engine.boot_timeout_s", -1),
+        ("engine.boot_timeout_s", math.inf), ("engine.request_timeout_s", math.nan), ("engine.stop_timeout_s", 0),
+        ("model.num_speculative_tokens", -3), ("bracket.max_boots", 0), ("host.history_sd_pct", -1),
+        ("host.history_sd_pct", math.nan), ("host.min_free_gb", -1),
+    ],
+)  # fmt: skip
+def test_a_number_that_cannot_be_meant_is_refused_with_its_range(exp8: Campaign, path: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=rf"{path}: found .* wanted"):
+        changed(exp8, path, value)
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "my exp", "", ".", "한국어", "-x", "x" * 200])
+def test_a_name_that_cannot_be_a_folder_is_refused(exp8: Campaign, name: str) -> None:
+    with pytest.raises(ConfigError, match="name: found"):
+        changed(exp8, "name", name)
+
+
+def test_a_history_needs_its_degrees_of_freedom(compose) -> None:
+    with pytest.raises(ConfigError, match="history_df"):
+        compose("exp=exp8", "host.history_sd_pct=2")
+
+
+# text for the engine
+
+
+@pytest.mark.parametrize("value", ["off", "no", "on", "yes", "true"])
+def test_a_yaml_truth_value_in_the_engines_environment_is_refused_before_anything_runs(
+    compose, tmp_path: Path, value: str
+) -> None:
+    """F1."""
+    tree = write_experiment(tmp_path, f"engine: {{env: {{SOME_SWITCH: {value}}}}}\n")
+    with pytest.raises(ConfigError, match=r"engine\.env\.SOME_SWITCH: .*quote it"):
+        make(compose("exp=mine", "--config-dir", str(tree)), "run-1")
+
+
+@pytest.mark.parametrize(("value", "read_as"), [("12:30", 750), ("0123", 83), ("1e4", 10000.0)])
+def test_a_number_that_yaml_reads_otherwise_never_reaches_the_engine(
+    compose, tmp_path: Path, value: str, read_as: float
+) -> None:
+    """F13."""
+    tree = write_experiment(tmp_path, f"engine: {{env: {{START_AT: {value}}}}}\n")
+    with pytest.raises(ConfigError, match=rf"engine\.env\.START_AT: .*{read_as}.*quote it"):
+        make(compose("exp=mine", "--config-dir", str(tree)), "run-1")
+
+
+@pytest.mark.parametrize("value", ["off", "12:30", "0123", "1e4", "한국어", "a=b,c"])
+def test_quoted_text_reaches_the_engine_as_it_is_written(compose, tmp_path: Path, value: str) -> None:
+    """F13."""
+    tree = write_experiment(tmp_path, f'engine: {{env: {{X: "{value}"}}}}\n')
+    assert compose("exp=mine", "--config-dir", str(tree)).engine.env["X"] == value
+
+
+def test_a_null_variable_is_unset_and_not_the_text(compose) -> None:
+    """F14."""
+    assert make(compose("exp=exp8", "engine.env.OMP_WAIT_POLICY=null"), "run-1").campaign.engine.env[
+        "OMP_WAIT_POLICY"
+    ] in (None, "absent")
+
+
+# open maps
+
+
+@pytest.mark.parametrize(
+    ("override", "opened"),
+    [
+        ("arms.base.serve.max_num_seqs=8", "++arms.base.serve.max_num_seqs=8"),
+        ("arms.candidate.knobs.async_dflash=0", "++arms.candidate.knobs.async_dflash=0"),
+        ("arms.base.serve.x={a: 1}", "++arms.base.serve.x={a: 1}"),
+        ("arms.base.serve.x=a=b", "++arms.base.serve.x=a=b"),
+        ("arms.base.serve={x: 1}", "arms.base.serve={x: 1}"),
+        ("arms.base.overlays=[a]", "arms.base.overlays=[a]"),
+        ("+arms.base.serve.x=1", "+arms.base.serve.x=1"),
+        ("~arms.base.serve.x", "~arms.base.serve.x"),
+        ("engine.serve.x=1", "engine.serve.x=1"),
+        ("exp=exp8", "exp=exp8"),
+    ],
+)
+def test_only_new_names_of_knobs_and_serve_need_no_plus(override: str, opened: str) -> None:
+    assert open_maps([override]) == [opened]
+
+
+@pytest.mark.parametrize("plus", ["", "+", "++"])
+def test_a_new_serve_argument_composes_with_and_without_a_plus(compose, plus: str) -> None:
+    found = compose("exp=exp8", f"{plus}arms.candidate.serve.block_size=32")
+    assert found.arms["candidate"].serve["block_size"] == 32
+
+
+def test_a_serve_argument_that_the_experiment_sets_can_be_overridden(compose) -> None:
+    assert compose("exp=exp8", "arms.base.serve.async_scheduling=null").arms["base"].serve["async_scheduling"] is None
+
+
+# there and back
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda f: f.stem)
+def test_a_configuration_comes_back_from_plan_json_as_it_was(file: Path, compose) -> None:
+    found = compose(f"exp={file.stem}")
+    assert from_plain(json.loads(json.dumps(to_plain(found)))) == found
+
+
+def test_a_plan_json_with_an_unknown_key_is_refused(exp8: Campaign) -> None:
+    plain = to_plain(exp8)
+    plain["engine"]["nosuch"] = 1
+    with pytest.raises(ConfigError, match="nosuch"):
+        from_plain(plain)
+
+
+def test_a_plan_json_without_a_name_is_refused(exp8: Campaign) -> None:
+    plain = to_plain(exp8)
+    del plain["name"]
+    with pytest.raises(ConfigError, match="name"):
+        from_plain(plain)
+
+
+def test_a_kind_is_an_enum_and_plain_text_outside(exp8: Campaign) -> None:
+    assert exp8.claims["step_rate"].kind is ClaimKindName.superiority
+    assert to_plain(exp8)["claims"]["step_rate"]["kind"] == "superiority"
+
+
+def test_registering_twice_is_as_once() -> None:
+    config.register()
+    config.register()
+    assert OmegaConf.create({"x": "${root:conf}"}).x == str(CONF)
+
+
+def test_defaults_of_the_schema_are_not_shared_between_campaigns() -> None:
+    first, second = Campaign(), Campaign()
+    first.arms["x"] = Arm()
+    first.host.overlay_path.append("/x")
+    assert (second.arms, second.host.overlay_path) == ({}, [])
+
+
+def test_every_number_with_a_unit_says_it_in_its_name() -> None:
+    unitless = {"port", "max_tokens", "repeats", "warm_up_requests", "max_boots", "num_speculative_tokens", "history_df"}
+    classes = [value for value in vars(config).values() if isinstance(value, type) and value.__module__ == config.__name__]
+    numbers = [f.name for c in classes if hasattr(c, "__dataclass_fields__") for f in fields(c) if f.type in (int, float)]
+    suffixes = ("_s", "_pct", "_pp", "_gb")
+    assert [n for n in numbers if n not in unitless and not n.endswith(suffixes) and "minutes" not in n] == []
+
+
+def test_a_bracket_is_mirrored_by_default() -> None:
+    assert Bracket().mirror is True
+
+
+def test_composing_leaves_no_file_behind(compose, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    compose("exp=exp8")
+    assert os.listdir(tmp_path) == []

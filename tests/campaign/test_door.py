@@ -1,0 +1,196 @@
+"""The command line as a real process: wrong input is exit 2 and one sentence, before anything runs."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from campaign.config import ROOT
+from campaign.door import run_reference, separated
+from campaign.errors import ConfigError
+from campaign.plan import make
+
+HEAD = "# @package _global_\ndefaults:\n  - exp8\n  - _self_\n"
+TREE = {  # file below a --config-dir -> its bytes
+    "exp/yaml_bool.yaml": HEAD + "arms: {candidate: {knobs: {async_dflash: on}}}\n",
+    "exp/env_bool.yaml": HEAD + "engine: {env: {X: off}}\n",
+    "exp/dead_key.yaml": HEAD + "claimz: {}\n",
+    "exp/unclosed.yaml": HEAD + "name: [unclosed\n",
+    "exp/twice.yaml": HEAD + "name: a\nname: b\n",
+    "exp/no_map.yaml": "- a\n- b\n",
+    "exp/latin.yaml": (HEAD + "hypothesis: caf\xe9\n").encode("latin-1"),
+    "exp/other_bound.yaml": HEAD + "claims: {acceptance: {margin_pct: 2}}\n",
+    "exp/unjudged.yaml": HEAD + "claims: {ttft: {kind: superiority, metric: ttft_median_s, gate_pct: 1}}\n",
+    "broken.jsonl": '{"id": "a", "prompt": "x", "max_tokens": 4}\n{"id": "b", "prompt": "x"\n',
+    "empty.jsonl": "",
+    "twice.jsonl": '{"id": "a", "prompt": "x", "max_tokens": 4}\n' * 2,
+    "surrogate.jsonl": '{"id": "a", "prompt": "\\ud800", "max_tokens": 4}\n',
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An operator's own tree of mistakes."""
+    folder = tmp_path_factory.mktemp("conf")
+    (folder / "exp").mkdir()
+    for name, content in TREE.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+WRONG = {  # command line (TREE stands for the folder) -> what the sentence must say
+    "exp=nosuch": "exp/nosuch.*aa exp8",
+    "": "exp",
+    "rseume some-run": "rseume.*key=value",
+    "exp=exp8 nosuch=1": "nosuch.*No such key",
+    "exp=exp8 ++bracket.nosuch=1": "nosuch.*Bracket",
+    "exp=exp8 host.port=abc": "host.port.*'abc'.*Integer",
+    "exp=exp8 arms.candidate.knobs.async_dflsh=1": "async_dflsh.*did you mean 'async_dflash'",
+    "exp=exp8 arms.candidate.knobs.async_dflash=2": "found '2', wanted one of \"0\", \"1\"",
+    "exp=yaml_bool --config-dir TREE": "async_dflash.*truth value true.*quote it",
+    "exp=unclosed --config-dir TREE": "unclosed.yaml",
+    "exp=exp8 arms.base.serve.max_num_seq=4": "max_num_seq.*did you mean 'max_num_seqs'",
+    "exp=exp8 arms.base.serve.enforce_eager=4": "found 4, wanted true, false or null: enforce_eager is a switch",
+    "exp=exp8 arms.base.serve.port=8000": "the runner sets port itself",
+    "exp=exp8 arms.base.serve.api_key=s3cret": "secret must not stand in an argument list",
+    "exp=exp8 bracket.schedule=ABX": "A, B and spaces, found 'ABX'",
+    "exp=exp8 bracket.schedule=AB": "arm and drift are not separable",
+    "exp=exp8 bracket.schedule='ABBA BAAB ABBA'": "12 boots, bracket.max_boots allows 8",
+    "boot exp=exp8 arm=nosuch": "arm=nosuch: experiment exp8 has base, candidate",
+    "exp=exp8 workload.prompts=/nosuch.jsonl": "/nosuch.jsonl: cannot be read",
+    "exp=exp8 workload.prompts=TREE/broken.jsonl": "broken.jsonl:2: is no JSON",
+    "exp=other_bound --config-dir TREE": "claims.acceptance: .* takes margin_pp, found margin_pct, margin_pp",
+    "exp=exp8 claims.step_rate.metric=speed": "no metric 'speed'; there are step_per_s",
+    "exp=exp8 hypothesis=한국어": """hypothesis='"한국어"'""",
+    "exp=exp8 -m": "sweeps are not in this version",
+    "exp=exp8 hydra.mode=MULTIRUN": "sweeps are not in this version",
+    "exp=exp8 --nosuch": "no option --nosuch",
+    "resume no-such-run": "no run no-such-run",
+}
+
+WRONG_TOO = {  # the same way in, without a process each
+    "exp=exp8 +nosuch=1": "nosuch",
+    "exp=exp8 engine=nosuch": "engine/nosuch.*reference_cpu",
+    "exp=exp8 arms.base.knobs.async_dflash=1": "no staged overlay declares knob 'async_dflash'",
+    "exp=env_bool --config-dir TREE": "engine.env.X.*quote it",
+    "exp=dead_key --config-dir TREE": "claimz",
+    "exp=twice --config-dir TREE": "duplicate key.*twice.yaml|twice.yaml.*duplicate key",
+    "exp=no_map --config-dir TREE": "no_map",
+    "exp=latin --config-dir TREE": "latin.yaml",
+    "exp=exp8 --config-dir /nosuch": "/nosuch",
+    "exp=exp8 bracket.max_boots=8,16": "bracket.max_boots.*sweeps are not in this version",
+    "exp=exp8 arms.nosuch.knobs.x=1": "arms.nosuch",
+    "exp=exp8 ~arms.candidate": "has base",
+    "exp=exp8 workload.prompts=TREE/empty.jsonl": "empty.jsonl: holds no prompt",
+    "exp=exp8 workload.prompts=TREE/twice.jsonl": "twice.jsonl:2: id 'a' is already on line 1",
+    "exp=exp8 workload.prompts=TREE/surrogate.jsonl": "surrogate.jsonl:1",
+    "exp=unjudged --config-dir TREE": "claims.ttft: no gate judges it",
+    "exp=exp8 hypothesis=a=b": """hypothesis='"a=b"'""",
+    "exp=exp8 'hypothesis=a#b'": """hypothesis='"a#b"'""",
+    "exp=exp8 --multirun": "sweeps are not in this version",
+    "exp=exp8 --cfg nosuch": "--cfg takes job or hydra or all, found nosuch",
+    "exp=exp8 name=../x": "name: found '../x'",
+    "exp=exp8 'engine.overlays=[engine_reprot]'": "did you mean 'engine_report'",
+    "exp=exp8 'host.overlay_path=[/nosuch]'": "/nosuch is not a folder",
+}
+
+@pytest.mark.parametrize("line", WRONG, ids=lambda line: line or "nothing asked")
+def test_wrong_input_is_exit_2_and_one_sentence(command, tree: Path, line: str) -> None:
+    words = shlex.split(line.replace("TREE", str(tree)))
+    done = command(*words) if words[:1] in (["resume"], ["rseume"]) else command(*words, "dry_run=true")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"config \(2\): [^\n]+\n", done.stderr), done.stderr
+    assert re.search(WRONG[line], done.stderr), done.stderr
+    assert not re.search("Traceback|HYDRA_FULL_ERROR|provider=|--multirun to|LexerNo|s3cret", done.stderr)
+
+
+@pytest.mark.parametrize("line", WRONG_TOO)
+def test_more_wrong_input_is_a_configuration_error_in_one_line(compose, tree: Path, line: str) -> None:
+    with pytest.raises(ConfigError, match=WRONG_TOO[line]) as caught:
+        make(compose(*shlex.split(line.replace("TREE", str(tree)))), "run-1")
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_input_leaves_nothing_behind(command, tmp_path: Path) -> None:
+    before = sorted(path.name for path in (ROOT / "runs").glob("*"))
+    command("exp=exp8", "bracket.schedule=AB")
+    assert list((tmp_path / "cwd").iterdir()) == []
+    assert sorted(path.name for path in (ROOT / "runs").glob("*")) == before
+
+
+def test_equal_arms_are_invalid_before_anything_runs(command) -> None:
+    equal = ("arms.candidate.overlays=[]", "~arms.candidate.knobs.async_dflash", "arms.candidate.serve.async_scheduling=false")
+    done = command("exp=exp8", "dry_run=true", *equal)
+    assert (done.returncode, done.stderr.count("\n")) == (5, 1)
+    assert done.stderr.startswith("invalid (5): arms identical: ")
+
+
+def test_a_fault_of_ours_is_70_and_never_looks_like_a_fail(python) -> None:
+    planted = "import sys, runpy, campaign.plan; campaign.plan.make = None; sys.argv = ['campaign', 'exp=exp8', 'dry_run=true']; "
+    done = python("-c", planted + "runpy.run_module('campaign', run_name='__main__', alter_sys=True)")
+    assert done.returncode == 70
+    assert "fault (70): a fault of ours" in done.stderr
+
+
+# options and overrides
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["exp=yaml_text dry_run=true --config-dir TREE", "--config-dir TREE exp=yaml_text dry_run=true",
+     "exp=yaml_text --config-dir=TREE dry_run=true"],
+)  # fmt: skip
+def test_options_and_overrides_may_come_in_any_order(command, tree: Path, line: str) -> None:
+    (tree / "exp" / "yaml_text.yaml").write_text(HEAD + 'arms: {candidate: {knobs: {async_dflash: "0"}}}\n')
+    done = command(*shlex.split(line.replace("TREE", str(tree))))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "knob async_dflash=0" in done.stdout
+
+
+def test_the_composed_configuration_can_be_looked_at(command) -> None:
+    done = command("exp=exp8", "--cfg", "job")
+    assert (done.returncode, "schedule: ABBA BAAB" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("word", ["-m", "--multi", "--multirun", "--nosuch", "-x"])
+def test_an_option_that_is_not_ours_is_refused(word: str) -> None:
+    with pytest.raises(ConfigError, match=f"no option {word}"):
+        separated(["exp=exp8", word])
+
+
+@pytest.mark.parametrize("word", ["hydra.mode=MULTIRUN", "hydra/launcher=joblib", "+hydra/sweeper=x", "hydra.sweep.dir=x"])
+def test_a_sweep_cannot_be_asked_for_in_another_way(word: str) -> None:
+    with pytest.raises(ConfigError, match="sweeps are not in this version"):
+        separated([word])
+
+
+def test_options_take_their_value_with_a_space_or_an_equals_sign() -> None:
+    assert separated(["--cfg", "job", "exp=exp8"]) == separated(["exp=exp8", "--cfg=job"]) == (["--cfg", "job"], ["exp=exp8"])
+
+
+@pytest.mark.parametrize("arguments", [["--config-dir"], ["--config-dir="], ["--cfg"]], ids=" ".join)
+def test_an_option_without_its_value_is_refused(arguments: list[str]) -> None:
+    with pytest.raises(ConfigError, match="takes .* found nothing"):
+        separated(arguments)
+
+
+# runs by their id
+
+
+def test_a_run_is_found_by_the_path_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps({}))
+    assert run_reference("resume", [str(tmp_path)]).folder == tmp_path
+
+
+@pytest.mark.parametrize("text", ["..", ".", "", "-x", "a b", "한국어", "x..y", "x" * 300])
+def test_a_run_id_cannot_leave_the_runs(text: str) -> None:
+    with pytest.raises(ConfigError, match="is no run id"):
+        run_reference("resume", [text])
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"]], ids=["none", "two"])
+def test_a_verb_on_a_run_takes_one_run(arguments: list[str]) -> None:
+    with pytest.raises(ConfigError, match="takes one run id"):
+        run_reference("import", arguments)

@@ -1,0 +1,247 @@
+"""The whole line on the fake engine: real processes, sockets, stages, journal and SQLite; only the model is made up."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from campaign.engine import processes
+from campaign.engine.port import listener
+
+ROOT = Path(__file__).resolve().parents[2]
+SIX = ["KV", "quality", "Korean", "outputs", "accept pos1", "step/s"]
+WAIT_S = 120.0
+
+
+@dataclass
+class Line:
+    """One command line of the runner on the fake engine, with folders and a port of its own."""
+
+    folder: Path
+    cache: Path
+    port: int
+
+    def command(self, *words: str) -> list[str]:
+        """`python -m campaign` with the test's configuration tree."""
+        return [sys.executable, "-m", "campaign", *words]
+
+    def overrides(self, exp: str, *more: str) -> list[str]:
+        """Where this test's runs, stages and port are."""
+        places = [f"host.runs_dir={self.folder}", f"host.cache_dir={self.cache}", f"host.port={self.port}"]
+        return ["--config-dir", str(ROOT / "tests/conf"), f"exp={exp}", *places, *more]
+
+    def run(self, exp: str, *more: str) -> subprocess.CompletedProcess[str]:
+        """Run to the end."""
+        words = self.command(*self.overrides(exp, *more))
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    def start(self, exp: str, *more: str) -> subprocess.Popen[str]:
+        """Run, and do not wait."""
+        words = self.command(*self.overrides(exp, *more))
+        return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def resume(self, run: Path) -> subprocess.CompletedProcess[str]:
+        """`resume` by path."""
+        words = self.command("resume", str(run))
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    def only_run(self) -> Path:
+        """The folder of the one run that was made."""
+        (found,) = [path.parent for path in self.folder.glob("*/plan.json")]
+        return found
+
+
+@pytest.fixture(scope="session")
+def stage_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stages are content-addressed, so all tests share them."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def line(tmp_path: Path, stage_cache: Path) -> Iterator[Line]:
+    """A line; afterwards nothing of its runs may be left."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    made = Line(tmp_path / "runs", stage_cache, port)
+    yield made
+    for run in made.folder.glob("*/plan.json"):
+        assert marked(run.parent.name) == []
+    assert listener(port) is None
+
+
+def marked(run_id: str) -> list[int]:
+    """Living processes that carry a run's marker."""
+    found = [pid for pid in processes.table() if processes.carries(pid, "CAMPAIGN_RUN_ID", run_id)]
+    return [pid for pid in found if (proc := processes.read(pid)) and proc.alive]
+
+
+def gates(text: str) -> dict[str, str]:
+    """Gate label -> verdict word, from the console."""
+    rows = re.findall(
+        r"^(PASS|FAIL|INCONCLUSIVE|VOID|INVALID)\s+(KV|quality|Korean|outputs|accept pos1|step/s)", text, re.M
+    )
+    return {label: word for word, label in rows}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition; a deadline only ends a test that would hang."""
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def finished_boots(run: Path) -> int:
+    journal = run / "journal.jsonl"
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+
+def test_a_real_gain_passes_all_six_gates_and_lies_in_mlflow(line: Line) -> None:
+    done = line.run("fake8", f"tracking.uri=sqlite:///{line.folder}/mlflow.db")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert gates(done.stdout) == dict.fromkeys(SIX, "PASS")
+    assert done.stdout.rstrip().endswith("verdict PASS (0)")
+    client = MlflowClient(f"sqlite:///{line.folder}/mlflow.db")
+    experiment = client.get_experiment_by_name("fake8")
+    assert experiment is not None
+    levels = [run.data.tags["level"] for run in client.search_runs([experiment.experiment_id])]
+    assert sorted(levels) == ["boot"] * 8 + ["campaign", "experiment"]
+
+
+def test_a_run_leaves_the_folder_that_the_house_describes(line: Line) -> None:
+    line.run("fake8", "bracket.schedule=ABA")
+    run = line.only_run()
+    names = {p.name for p in run.iterdir()} - {".lock"}
+    assert names == {"plan.json", "journal.jsonl", "boots", "result.json", "report.md", "report.html"}
+    boot = {p.name for p in sorted((run / "boots").iterdir())[0].iterdir()}
+    wanted = {"argv.json", "env.json", "engine.log", "metrics-before.txt", "metrics-after.txt"}
+    assert wanted | {"samples.jsonl", "texts.jsonl", "verdicts.json", "reports"} <= boot
+
+
+def test_a_screen_is_never_a_verdict(line: Line) -> None:
+    done = line.run("fake8", "bracket.schedule=ABA")
+    assert done.returncode == 3
+    assert "no error bar yet" in done.stdout
+    assert done.stdout.rstrip().endswith("verdict INCONCLUSIVE (3)")
+
+
+def test_equal_arms_pass_no_difference(line: Line) -> None:
+    done = line.run("fake_aa")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no difference shown" in done.stdout
+
+
+def test_a_slower_step_fails_its_gate_by_name_and_no_other(line: Line) -> None:
+    done = line.run("fake8", "arms.candidate.overlays=[fake_async,fake_slow]", "claims.step_rate.gate_pct=-5")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert gates(done.stdout) == dict.fromkeys(SIX, "PASS") | {"step/s": "FAIL"}
+
+
+def test_a_patch_that_does_nothing_is_invalid_and_shows_no_number(line: Line) -> None:
+    done = line.run("fake8", "arms.candidate.overlays=[fake_noop]", "bracket.mirror=false")
+    assert done.returncode == 5
+    assert "resolved async_scheduling is False, wanted True" in done.stdout
+    assert gates(done.stdout) == {}
+
+
+def test_arms_that_resolve_alike_are_invalid(line: Line) -> None:
+    done = line.run("fake8", "arms.candidate.knobs.fake_async=0")
+    assert done.returncode == 5
+    assert "arms identical" in done.stdout
+    assert gates(done.stdout) == {}
+
+
+def test_a_drifted_preimage_is_six_and_nothing_is_booted(line: Line) -> None:
+    done = line.run("fake8", "arms.candidate.overlays=[fake_drifted]")
+    assert done.returncode == 6
+    assert "drift (6)" in done.stderr
+    assert list(line.folder.glob("*/boots")) == []
+
+
+def test_a_foreign_listener_is_invalid_before_any_boot_and_is_left_alone(line: Line) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", line.port))
+        holder.listen()
+        done = line.run("fake8")
+        assert done.returncode == 5
+        assert f"pid {os.getpid()}" in done.stderr
+        assert list(line.folder.glob("*/boots")) == []
+        with socket.create_connection(("127.0.0.1", line.port)):
+            pass
+
+
+def test_an_engine_that_dies_in_the_window_is_a_fail_that_names_the_arm_and_shows_its_log(line: Line) -> None:
+    fault = "engine.env.FAKE_FAULT=die_in_window:9"
+    done = line.run("fake8", f"+{fault}", "bracket.mirror=false")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAIL          engine      arm base, boot 01-A" in done.stdout
+    assert "EngineDeadError" in done.stdout
+    assert gates(done.stdout) == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+def test_a_killed_runner_is_resumed_and_keeps_its_finished_boots(line: Line, number: signal.Signals) -> None:
+    runner = line.start("fake8", "bracket.schedule=ABBA")
+    until(lambda: bool(list(line.folder.glob("*/journal.jsonl"))) and finished_boots(line.only_run()) >= 1)
+    run = line.only_run()
+    until(lambda: bool(marked(run.name)))
+    runner.send_signal(number)
+    runner.communicate(timeout=WAIT_S)
+    kept = (run / "journal.jsonl").read_text().splitlines()[0]
+    done = line.resume(run)
+    assert done.returncode == 3, done.stdout + done.stderr
+    lines = (run / "journal.jsonl").read_text().splitlines()
+    assert lines[0] == kept
+    assert [json.loads(text)["boot"]["index"] for text in lines] == [1, 2, 3, 4]
+
+
+def test_a_run_that_still_runs_is_not_resumed(line: Line) -> None:
+    runner = line.start("fake8", "bracket.schedule=ABBA")
+    until(lambda: bool(list(line.folder.glob("*/journal.jsonl"))))
+    done = line.resume(line.only_run())
+    assert done.returncode == 7
+    assert "still being run" in done.stderr
+    out, _ = runner.communicate(timeout=WAIT_S)
+    assert "verdict INCONCLUSIVE (3)" in out
+
+
+def test_a_dead_tracker_loses_nothing_and_the_results_are_imported_later(line: Line) -> None:
+    done = line.run("fake8", "bracket.schedule=ABA", f"tracking.uri=http://127.0.0.1:{line.port + 1}")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "nothing is lost" in done.stdout
+    run = line.only_run()
+    plan = json.loads((run / "plan.json").read_text())
+    plan["config"]["tracking"]["uri"] = f"sqlite:///{line.folder}/mlflow.db"
+    (run / "plan.json").write_text(json.dumps(plan))
+    words = line.command("import", str(run))
+    imported = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert imported.returncode == 0, imported.stdout + imported.stderr
+    assert MlflowClient(f"sqlite:///{line.folder}/mlflow.db").get_experiment_by_name("fake8") is not None
+
+
+def test_an_unexpected_error_is_seventy_and_never_looks_like_a_fail(line: Line) -> None:
+    line.folder.mkdir(parents=True)
+    line.folder.chmod(0o500)
+    (line.folder.parent / "file").write_text("")
+    done = line.run("fake8", f"host.runs_dir={line.folder.parent / 'file'}")
+    assert done.returncode == 70
+    assert "a fault of ours" in done.stderr
+
+
+def test_inspect_shows_what_a_run_found(line: Line) -> None:
+    line.run("fake8", "bracket.schedule=ABA")
+    words = line.command("inspect", str(line.only_run()))
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "boot 3/3" in done.stdout
