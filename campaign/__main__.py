@@ -19,14 +19,17 @@ def main(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> ExitCode:
-    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+    if not arguments or arguments[0] == "help" or {"-h", "--help"} & set(arguments):
         sys.stdout.write(manual.HELP)
         return ExitCode.PASS if arguments else ExitCode.CONFIG
     verb, rest = (arguments[0], arguments[1:]) if manual.is_verb(arguments[0]) else ("run", arguments)
     if verb in manual.ON_A_RUN:
-        from campaign import door, verbs
+        from campaign import door
 
-        return verbs.on_a_run(verb, door.run_reference(verb, rest))
+        reference = door.run_reference(verb, rest)
+        from campaign import verbs
+
+        return verbs.on_a_run(verb, reference)
     return _with_config(verb, rest)
 
 

@@ -120,7 +120,7 @@ def _overlays(campaign: Campaign, arm: Arm) -> tuple[Overlay, ...]:
 
 
 def _knob_values(arm_name: str, arm: Arm, overlays: tuple[Overlay, ...]) -> tuple[KnobValue, ...]:
-    knobs = {knob.name: (knob, overlay.name) for overlay in overlays for knob in overlay.knobs}
+    knobs = _declared(overlays)
     for name in arm.knobs:
         if name not in knobs:
             staged = ", ".join(o.name for o in overlays) or "none"
@@ -129,6 +129,22 @@ def _knob_values(arm_name: str, arm: Arm, overlays: tuple[Overlay, ...]) -> tupl
                 f"staged overlays: {staged}"
             )
     return tuple(_knob_value(arm_name, arm, knob, owner) for knob, owner in knobs.values())
+
+
+def _declared(overlays: tuple[Overlay, ...]) -> dict[str, tuple[Knob, str]]:
+    """Knob name -> knob and the overlay that declares it. Two owners of a knob or a variable are an error."""
+    knobs: dict[str, tuple[Knob, str]] = {}
+    variables: dict[str, str] = {}
+    for overlay in overlays:
+        for knob in overlay.knobs:
+            other = knobs.get(knob.name, (knob, variables.get(knob.variable)))[1]
+            if other:
+                raise ConfigError(
+                    f"overlays {other} and {overlay.name} both declare knob {knob.name} ({knob.variable})"
+                )
+            knobs[knob.name] = (knob, overlay.name)
+            variables[knob.variable] = overlay.name
+    return knobs
 
 
 def _knob_value(arm_name: str, arm: Arm, knob: Knob, owner: str) -> KnobValue:
@@ -188,7 +204,7 @@ def _check_environment(campaign: Campaign, knobs: tuple[KnobValue, ...]) -> None
     taken = {k.knob.variable: k.knob.name for k in knobs}
     for name, value in campaign.engine.env.items():
         where = f"engine.env.{name}"
-        if isinstance(value, bool | dict | list):
+        if value is not None and not isinstance(value, str):  # YAML reads 12:30 as 750 and off as false
             raise ConfigError(f'{where}: found {value!r}, but a variable is text; quote it, for instance "1" or "off"')
         if name in taken:
             raise ConfigError(f"{where}: knob {taken[name]} sets this variable; use arms.<arm>.knobs.{taken[name]}")

@@ -204,6 +204,26 @@ def from_plain(plain: Any) -> Campaign:
     return campaign
 
 
+def absolute(campaign: Campaign) -> Campaign:
+    """The same with every path made absolute: a run is resumed from any folder, and an engine has its own."""
+    host, engine, model = campaign.host, campaign.engine, campaign.model
+    host.runs_dir, host.cache_dir = _absolute(host.runs_dir), _absolute(host.cache_dir)
+    host.overlay_path = [_absolute(path) for path in host.overlay_path]
+    engine.python = _absolute(engine.python)
+    campaign.workload.prompts = _absolute(campaign.workload.prompts)
+    for gate in (campaign.gates.quality, campaign.gates.korean):
+        if gate is not None:
+            gate.prompts = _absolute(gate.prompts)
+    model.target = _absolute(model.target) if Path(model.target).exists() else model.target  # else a hub's name
+    if model.drafter is not None and Path(model.drafter).exists():
+        model.drafter = _absolute(model.drafter)
+    return campaign
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
+
+
 def to_plain(campaign: Campaign) -> dict[str, Any]:
     """The resolved configuration as plain data, for plan.json and MLflow."""
     plain = OmegaConf.to_container(OmegaConf.structured(campaign), resolve=True, enum_to_str=True)

@@ -1,5 +1,6 @@
 """The one voice: `format_*` are pure, `show` prints. Plain lines, Korean and English text alike."""
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -9,6 +10,8 @@ from campaign.evidence import BootRecord, WitnessRow
 from campaign.gates.base import GateResult
 from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, acceptance_pp
 from campaign.plan import Plan, detectable, expected_minutes, prompt_paths, underpowered
+from verdict.claims import ClaimKind
+from verdict.fit import Scale
 from verdict.words import Verdict
 
 STAGE_PATH = re.compile(r"/\S*/stages/([0-9a-f]{12})[0-9a-f]{52}")
@@ -19,7 +22,10 @@ def show(lines: str | Iterable[str]) -> None:
     """Print, at once: a pipe shows progress too. Characters that the terminal cannot show are replaced, never fatal."""
     for line in [lines] if isinstance(lines, str) else lines:
         encoding = sys.stdout.encoding or "utf-8"
-        print(line.encode(encoding, "replace").decode(encoding), flush=True)
+        try:
+            print(line.encode(encoding, "replace").decode(encoding), flush=True)
+        except BrokenPipeError:  # whoever read us is gone (a pager, head); the run goes on, to disk
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def format_plan(plan: Plan) -> list[str]:
@@ -71,9 +77,13 @@ def _argument(key: str, value: object) -> str:
 
 def _claim(plan: Plan, name: str) -> str:
     claim = plan.claims[name]
-    bound = {"superiority": f"gate >= {claim.bound:+g}", "no_difference": "0 inside the interval"}.get(
-        claim.kind.value, f"must stay within +-{claim.bound:g}"
-    )
+    unit = "pp" if claim.scale is Scale.LINEAR else "%"
+    bound = {
+        ClaimKind.superiority: f"gate >= {claim.bound:+g} {unit}",
+        ClaimKind.no_difference: "0 inside the interval",
+        ClaimKind.equivalence: f"must stay within +-{claim.bound:g} {unit}",
+        ClaimKind.non_inferiority: f"at most {claim.bound:g} {unit} worse",
+    }[claim.kind]
     return f"{name}: {claim.kind.value} on {claim.metric}, {bound} (registered {plan.claims_digest[:12]})"
 
 

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from campaign.config import ROOT, Campaign, first_sentence, open_maps, parse, register
+from campaign.config import ROOT, Campaign, absolute, first_sentence, open_maps, parse, register
 from campaign.errors import ConfigError
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
@@ -79,9 +79,11 @@ def compose(arguments: list[str]) -> Campaign | None:
         raise ConfigError(unreadable(error)) from error
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(sentence(error)) from error
-    except (YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"a file of the configuration tree (or of --config-dir) is not UTF-8: {error}") from error
+    except YAMLError as error:
         raise ConfigError(f"a configuration file is no YAML: {' '.join(str(error).split())}") from error
-    return parse(found[0]) if found else None
+    return absolute(parse(found[0])) if found else None
 
 
 def separated(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -130,20 +130,31 @@ def _schedule(campaign: Campaign) -> Schedule:
 
 def registered(campaign: Campaign) -> dict[str, Claim]:
     """The claims as the statistics know them. Raises ConfigError on a bound that its kind does not take."""
-    switched_on = campaign.gates.switched_on()
-    for gate in ("acceptance", "step_rate"):
-        if gate in switched_on and gate not in campaign.claims:
-            raise ConfigError(
-                f"gate {gate} is on, but the experiment makes no claim {gate!r}; add it or gates.{gate}=null"
-            )
-    for name, config in campaign.claims.items():
-        judged_by = "no_difference" if config.kind is ClaimKindName.no_difference else name
-        if judged_by not in switched_on:
-            raise ConfigError(f"claims.{name}: no gate judges it; gates that are on: {', '.join(switched_on)}")
+    _check_judged(campaign)
     try:
         return {name: _claim(name, config) for name, config in campaign.claims.items()}
     except VerdictError as error:
         raise ConfigError(str(error)) from error
+
+
+def _check_judged(campaign: Campaign) -> None:
+    """Every gate that judges a claim has one, and every claim has a gate that judges it. Raises ConfigError."""
+    gates = campaign.gates.switched_on()
+    sameness = {name for name, c in campaign.claims.items() if c.kind is ClaimKindName.no_difference}
+    judged = {str(vars(gate)["claim"]): name for name, gate in gates.items() if "claim" in vars(gate)}
+    for claim, gate in judged.items():
+        if claim not in campaign.claims:
+            raise ConfigError(f"gate {gate} is on, but there is no claim {claim!r}; add it, or gates.{gate}=null")
+    if "no_difference" in gates and not sameness:
+        raise ConfigError(
+            "gate no_difference is on, but no claim is of that kind; add one, or gates.no_difference=null"
+        )
+    unjudged = set(campaign.claims) - set(judged) - (sameness if "no_difference" in gates else set())
+    for name in sorted(unjudged):
+        raise ConfigError(
+            f"claims.{name}: no gate judges it (on are {', '.join(gates)}); "
+            f"switch its gate on, or leave the claim out with ~claims.{name}"
+        )
 
 
 def _claim(name: str, config: ClaimConfig) -> Claim:

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from campaign.arms import digest
 from campaign.engine.port import listener
 from campaign.errors import ConfigError, DriftError, HostUnfitError, InvalidError
 from campaign.plan import Plan
@@ -59,10 +60,23 @@ def _check_models(plan: Plan) -> None:
             raise ConfigError(f"model.{key}: no config.json in {path}; `make testbed` rebuilds the toy pair")
 
 
+def model_stamp(plan: Plan) -> str:
+    """What the model folders hold: name, size and time of every file. A model may be too big to hash at each boot."""
+    model = plan.campaign.model
+    folders = [Path(p) for p in (model.target, model.drafter) if p is not None and Path(p).is_dir()]
+    found = [
+        (str(f), f.stat().st_size, f.stat().st_mtime_ns) for d in folders for f in sorted(d.rglob("*")) if f.is_file()
+    ]
+    return digest(found)
+
+
 def _check_disk(plan: Plan) -> None:
     host = plan.campaign.host
     runs = Path(host.runs_dir)
-    runs.mkdir(parents=True, exist_ok=True)
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"host.runs_dir: {runs} cannot be made: {error}") from error
     free_gb = shutil.disk_usage(runs).free / GB
     if free_gb < host.min_free_gb:
         raise HostUnfitError(f"{free_gb:.1f} GB free at {runs}, wanted {host.min_free_gb:g} (host.min_free_gb)")

@@ -12,6 +12,7 @@ from campaign.gates.base import GateResult
 from campaign.journal import plain
 from campaign.names import BASE, CANDIDATE
 from campaign.plan import Plan
+from campaign.preflight import model_stamp
 from campaign.trial import Bench, run_boot
 from verdict.claims import ClaimKind
 from verdict.words import Verdict
@@ -44,6 +45,7 @@ def run_bracket(bench: Bench) -> Outcome:
     for boot in bench.plan.boots[len(records) :]:
         if records and records[-1].status != "ok":
             break
+        _check_models(bench.plan, records)
         record = _proven_unlike(bench.plan, records, run_boot(bench, boot))
         records.append(record)
         bench.folder.append({"event": "boot", "time_unix_s": time.time(), "boot": plain(record)})
@@ -60,7 +62,8 @@ def _left_s(plan: Plan, records: list[BootRecord]) -> float | None:
 
 
 def _check_unchanged(bench: Bench, records: list[BootRecord]) -> None:
-    """A resumed run must go on with the engine it began with. Raises DriftError."""
+    """A resumed run must go on with the engine and the models it began with. Raises DriftError."""
+    _check_models(bench.plan, records)
     for record in records:
         now = bench.stages[record.arm].digest
         if record.facts.get("stage", now) != now:
@@ -68,6 +71,16 @@ def _check_unchanged(bench: Bench, records: list[BootRecord]) -> None:
                 f"boot {record.index:02d}-{record.letter} ran on stage {record.facts['stage'][:12]}, the engine and "
                 f"overlays of arm {record.arm} now make {now[:12]}; start a new run"
             )
+
+
+def _check_models(plan: Plan, records: list[BootRecord]) -> None:
+    now = model_stamp(plan)
+    changed = [r for r in records if r.facts.get("model", now) != now]
+    if changed:
+        raise DriftError(
+            f"files of the model changed since boot {changed[0].index:02d}-{changed[0].letter} "
+            f"({plan.campaign.model.target}, {plan.campaign.model.drafter}); boots of two models make no bracket"
+        )
 
 
 def _proven_unlike(plan: Plan, records: list[BootRecord], record: BootRecord) -> BootRecord:

@@ -20,6 +20,7 @@ from campaign.gates.base import GateResult
 from campaign.journal import RunFolder, dumps, write_json, write_text
 from campaign.names import KV_TOKENS
 from campaign.plan import Plan, PlannedBoot
+from campaign.preflight import model_stamp
 from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, warm_up
 from overlays.stage import Stage
 from verdict.words import Verdict
@@ -144,6 +145,7 @@ def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRec
 
 def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Report, ...]:
     """The witness before the window: asked, resolved, attested. Raises InvalidError when a layer does not hold."""
+    draft.facts["model"] = model_stamp(bench.plan)
     reports = ask(engine.spec.report_dir, "before", EVERY_ROLE, REPORT_DEADLINE_S)
     draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm])
     draft.witness = _rows(bench, draft.boot, engine, reports, None)

@@ -231,10 +231,9 @@ def test_a_dead_tracker_loses_nothing_and_the_results_are_imported_later(line: L
 
 
 def test_an_unexpected_error_is_seventy_and_never_looks_like_a_fail(line: Line) -> None:
-    line.folder.mkdir(parents=True)
-    line.folder.chmod(0o500)
-    (line.folder.parent / "file").write_text("")
-    done = line.run("fake8", f"host.runs_dir={line.folder.parent / 'file'}")
+    cache = line.folder.parent / "file"
+    cache.write_text("a file where a folder is needed")
+    done = line.run("fake8", f"host.cache_dir={cache}")
     assert done.returncode == 70
     assert "a fault of ours" in done.stderr
 
