@@ -20,7 +20,7 @@ from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, TPOT_S, TTF
 
 WARM_UP_TOKENS = 64
 MOST_ASKED = 4  # times a prompt is asked to get every chunk alone
-WINDOWS = 3  # tries
+WINDOWS = 5  # tries
 STEADY_TOLERANCE = 0.1
 
 
@@ -122,7 +122,7 @@ class TaintedError(InvalidError):
 def measure(
     client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float, folder: Path
 ) -> Measured:
-    """The window, measured again up to twice when it was disturbed (decided without a look at the metric).
+    """The window, measured again when it was disturbed (decided without a look at the metric).
 
     Raises InvalidError when every try was disturbed, and at once when lengths or counters are wrong.
     """

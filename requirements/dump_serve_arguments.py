@@ -20,5 +20,5 @@ for action in parser._actions:
     options = [o for o in action.option_strings if o.startswith("--") and not o.startswith("--no-")]
     for option in options:
         arguments[option[2:].replace("-", "_")] = "switch" if action.nargs == 0 else "value"
-json.dump({"engine": "vllm", "version": __version__, "arguments": dict(sorted(arguments.items()))}, sys.stdout, indent=1)
-print()
+found = {"engine": "vllm", "version": __version__, "arguments": dict(sorted(arguments.items()))}
+sys.stdout.write(json.dumps(found, indent=1) + "\n")
