@@ -44,7 +44,7 @@ unit: setup  ## the tests of the runner's environment, the real engine's line in
 	.venv/bin/python -m pytest
 
 engine-tests: .venv-engine/.done  ## the tests that need torch, in the engine's environment
-	.venv-engine/bin/python -m pytest tests/testbed -q -p no:cacheprovider
+	.venv-engine/bin/python -m pytest tests/testbed -q -c /dev/null --rootdir . --confcutdir tests/testbed --import-mode=importlib -p no:cacheprovider
 
 testbed: .venv-engine/.done  ## rebuild the toy models (about four minutes on two free cores)
 	OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive .venv-engine/bin/python -m testbed.train --out testbed/weights

@@ -17,6 +17,7 @@ from campaign.corruption import corruption, uncut
 from campaign.errors import ConfigError
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")  # ids become keys, metric names and file names
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 NUMBER = re.compile(r"(?:(?<!\w)[-+])?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 OPENING = re.compile(r"[{\[]")
 KEYS = {"id", "messages", "prompt", "max_tokens", "check"}
@@ -180,6 +181,10 @@ def _parsed(line: str, where: str, set_name: str) -> Prompt:
         raise ConfigError(f"{where}: is no JSON ({error}); wanted one object a line") from error
     if not isinstance(found, dict):
         raise ConfigError(f"{where}: found {_kind(found)}, wanted one object a line")
+    if LONE_SURROGATE.search(json.dumps(found, ensure_ascii=False)):
+        raise ConfigError(
+            f"{where}: holds half of a surrogate pair (\\ud800 to \\udfff); wanted text that UTF-8 can hold"
+        )
     strange = sorted(found.keys() - KEYS)
     if strange:
         raise ConfigError(f"{where}: unknown key {strange[0]!r}; wanted some of {', '.join(sorted(KEYS))}")

@@ -63,6 +63,9 @@ class Counters:
         """The difference of two scrapes of one server. Raises InvalidError when a counter fell or an engine left."""
         if gone := before.by_engine.keys() - self.by_engine.keys():
             raise InvalidError(f"engine {', '.join(sorted(gone))} stopped reporting between two scrapes")
+        for engine, row in before.by_engine.items():
+            if hidden := row.keys() - self.by_engine[engine].keys():
+                raise InvalidError(f"engine {engine} stopped showing {', '.join(sorted(hidden))} between two scrapes")
         rows = {e: _minus(row, before.by_engine.get(e, {}), e) for e, row in self.by_engine.items()}
         accepted = {e: _minus(row, before.accepted_at.get(e, {}), e) for e, row in self.accepted_at.items()}
         return Counters(rows, accepted, self.running)
@@ -130,12 +133,14 @@ def identity_gap(counts: DraftCounts, samples: tuple[Sample, ...]) -> float:
 
     Every request gives one token by its prefill, then 1 + accepted tokens a draft step; the last step is cut by the
     length limit or an end token. How much was cut is known only as a range: at least nothing, at most what the last
-    chunk could still have held (K + 1 tokens less those it did hold). The gap is the distance to that range.
+    chunk could still have held (K + 1 tokens less those it did hold; all but one where it holds several steps). The
+    gap is the distance to that range.
     """
     tokens = sum(len(s.token_ids) for s in samples)
     explained = len(samples) + counts.drafts + sum(counts.accepted)
     k = len(counts.accepted)
-    may_be_cut = sum(k + 1 - min(k + 1, s.chunk_tokens[-1]) for s in samples if len(s.chunk_tokens) > 1)
+    merged = counts.drafts != sum(len(s.chunk_tokens) - 1 for s in samples)  # the server put steps together
+    may_be_cut = sum(k if merged else max(0, k + 1 - s.chunk_tokens[-1]) for s in samples)
     surplus = explained - tokens
     outside = max(0, -surplus, surplus - may_be_cut)
     return outside / tokens if tokens else 0.0

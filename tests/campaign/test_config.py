@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from campaign import config
-from campaign.config import ROOT, Arm, Bracket, Campaign, ClaimKindName, from_plain, open_maps, to_plain
+from campaign.config import ROOT, Arm, Bracket, Campaign, ClaimKindName, from_plain, open_maps, parse, to_plain
 from campaign.errors import ConfigError
 from campaign.plan import make
 
@@ -35,7 +34,7 @@ def changed(campaign: Campaign, path: str, value: Any) -> Campaign:
     """The same configuration with one other value, parsed as if it had been written."""
     tree = OmegaConf.create(to_plain(campaign))
     OmegaConf.update(tree, path, value)
-    return from_plain(tree)
+    return parse(tree)
 
 
 def leaves(node: Any, path: str = "") -> dict[str, Any]:
@@ -123,6 +122,38 @@ def test_paths_do_not_depend_on_where_the_command_was_started(compose, monkeypat
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("workload.prompts", "testbed/prompts/decode.jsonl"),
+        ("gates.quality.prompts", "testbed/prompts/quality.jsonl"),
+        ("host.runs_dir", "runs"),
+        ("host.cache_dir", "runs/cache"),
+        ("engine.python", ".venv-engine/bin/python"),
+        ("model.target", "testbed/weights/target"),
+    ],
+)
+def test_a_relative_path_is_made_absolute_where_it_was_typed(
+    exp8: Campaign, monkeypatch, path: str, value: str
+) -> None:
+    """F12: a resume comes from another folder, the engine has a working directory of its own."""
+    monkeypatch.chdir(ROOT)
+    found = to_plain(config.absolute(changed(exp8, path, value)))
+    assert OmegaConf.select(OmegaConf.create(found), path) == str(ROOT / value)
+
+
+def test_the_command_line_makes_its_paths_absolute(compose, monkeypatch) -> None:
+    monkeypatch.chdir(ROOT)
+    found = compose("exp=exp8", "workload.prompts=testbed/prompts/decode.jsonl", "host.overlay_path=[tests/overlays]")
+    assert found.workload.prompts == str(ROOT / "testbed/prompts/decode.jsonl")
+    assert found.host.overlay_path == [str(ROOT / "tests/overlays")]
+
+
+def test_a_model_of_a_hub_keeps_its_name(exp8: Campaign, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config.absolute(changed(exp8, "model.target", "org/model")).model.target == "org/model"
+
+
 # the schema
 
 
@@ -136,7 +167,7 @@ def test_paths_do_not_depend_on_where_the_command_was_started(compose, monkeypat
 )  # fmt: skip
 def test_a_key_that_nobody_reads_is_refused_even_when_it_is_forced(compose, override: str) -> None:
     """F10."""
-    with pytest.raises(ConfigError, match="No such key|not in '|Could not override"):
+    with pytest.raises(ConfigError, match=r"No such key|not in '|Could not override"):
         compose("exp=exp8", override)
 
 
@@ -321,9 +352,21 @@ def test_defaults_of_the_schema_are_not_shared_between_campaigns() -> None:
 
 
 def test_every_number_with_a_unit_says_it_in_its_name() -> None:
-    unitless = {"port", "max_tokens", "repeats", "warm_up_requests", "max_boots", "num_speculative_tokens", "history_df"}
-    classes = [value for value in vars(config).values() if isinstance(value, type) and value.__module__ == config.__name__]
-    numbers = [f.name for c in classes if hasattr(c, "__dataclass_fields__") for f in fields(c) if f.type in (int, float)]
+    unitless = {
+        "port",
+        "max_tokens",
+        "repeats",
+        "warm_up_requests",
+        "max_boots",
+        "num_speculative_tokens",
+        "history_df",
+    }
+    classes = [
+        value for value in vars(config).values() if isinstance(value, type) and value.__module__ == config.__name__
+    ]
+    numbers = [
+        f.name for c in classes if hasattr(c, "__dataclass_fields__") for f in fields(c) if f.type in (int, float)
+    ]
     suffixes = ("_s", "_pct", "_pp", "_gb")
     assert [n for n in numbers if n not in unitless and not n.endswith(suffixes) and "minutes" not in n] == []
 
@@ -335,4 +378,4 @@ def test_a_bracket_is_mirrored_by_default() -> None:
 def test_composing_leaves_no_file_behind(compose, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     compose("exp=exp8")
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

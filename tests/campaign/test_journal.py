@@ -255,7 +255,8 @@ texts = st.text(max_size=20)
 counts = st.builds(DraftCounts, st.integers(0, 10**9), st.lists(st.integers(0, 10**9), max_size=8).map(tuple))
 kv_facts = st.builds(KvFacts, *[st.integers(1, 10**6)] * 7)
 rows = st.builds(
-    WitnessRow, texts, st.sampled_from(["asked", "resolved", "behaved", "attested"]), texts, texts, texts, st.booleans(), texts
+    WitnessRow, texts, st.sampled_from(["asked", "resolved", "behaved", "attested"]), texts, texts, texts,
+    st.booleans(), texts,
 )  # fmt: skip
 answers = st.builds(
     Answer, texts, texts, texts, st.lists(st.integers(0, 10**6), max_size=5).map(tuple), texts, st.integers(0, 10**6),

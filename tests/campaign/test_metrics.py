@@ -95,7 +95,9 @@ def test_engines_of_one_server_are_kept_apart_too() -> None:
 
 def test_samples_of_one_engine_that_differ_in_another_label_are_summed() -> None:
     name = "vllm:request_success_total"
-    found = parse(text((name, 'engine="0",finished_reason="stop"', 4), (name, 'engine="0",finished_reason="length"', 5)))
+    found = parse(
+        text((name, 'engine="0",finished_reason="stop"', 4), (name, 'engine="0",finished_reason="length"', 5))
+    )
     assert found.total("finished") == 9
 
 
@@ -103,7 +105,7 @@ def test_created_samples_are_no_counters() -> None:
     """B3: `_created` is exposed as a gauge family of its own, near 1.75e9."""
     created = "# TYPE vllm:spec_decode_num_drafts_created gauge\n" + (
         'vllm:spec_decode_num_drafts_created{engine="0"} 1.75e9\n'
-        '# TYPE vllm:spec_decode_num_accepted_tokens_per_pos_created gauge\n'
+        "# TYPE vllm:spec_decode_num_accepted_tokens_per_pos_created gauge\n"
         'vllm:spec_decode_num_accepted_tokens_per_pos_created{engine="0",position="0"} 1.75e9\n'
     )
     found = parse(text((DRAFTS, 'engine="0"', 7), (PER_POSITION, 'engine="0",position="0"', 6)) + created)

@@ -45,7 +45,9 @@ def window(folder: Path, measured: Workload | None = None, **fields: object) -> 
 
 # the measured window
 
-STEADY: dict[str, Any] = {"step_s": 0.08}  # slow on purpose: scheduling noise of a busy machine stays below 1 % of the decode seconds
+STEADY: dict[str, Any] = {
+    "step_s": 0.08
+}  # slow on purpose: scheduling noise of a busy machine stays below 1 % of the decode seconds
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +118,9 @@ def test_a_disturbed_window_is_measured_again_and_the_discard_is_counted(tmp_pat
 
 
 def test_windows_that_are_always_disturbed_give_no_number(tmp_path: Path) -> None:
-    with pytest.raises(InvalidError, match="contended: 3 windows in a row were disturbed; the last one: window shared"):
+    with pytest.raises(
+        InvalidError, match=r"contended: \d windows in a row were disturbed; the last one: window shared"
+    ):
         window(tmp_path, foreign=1)
 
 
@@ -181,7 +185,7 @@ def test_several_tokens_a_chunk_give_steps_from_drafts_and_tokens_from_tokens(tm
 def test_an_engine_that_dies_in_the_window_is_an_engine_failure(tmp_path: Path) -> None:
     drafting = Drafting()
 
-    def dies(body: dict[str, object]) -> Iterator[bytes | float]:
+    def dies(_: dict[str, object]) -> Iterator[bytes | float]:
         yield chunk("가", [1])
 
     with serving(dies, {"/metrics": drafting.metrics}) as server, pytest.raises(EngineFailedError, match="p0"):
@@ -221,15 +225,14 @@ def test_one_warm_request_alone_cannot_be_called_steady() -> None:
 
 def test_an_engine_that_still_gets_faster_is_not_steady() -> None:
     """D8."""
-    with engine() as (client, drafting):
-        whole = drafting.answer
+    drafting = Drafting()
 
-        def faster(body: dict[str, object]) -> Iterator[bytes | float]:
-            drafting.step_s = 0.04 / (1 + drafting.counted["finished"]) ** 2
-            return whole(body)
+    def faster(body: dict[str, object]) -> Iterator[bytes | float]:
+        drafting.step_s = 0.04 / (1 + drafting.counted["finished"]) ** 2
+        return drafting.answer(body)
 
-        with serving(faster) as server:
-            warmed = warm_up(Client(server.url, "m"), PROMPTS, workload(), TIMEOUT_S)
+    with serving(faster) as server:
+        warmed = warm_up(Client(server.url, "m"), PROMPTS, workload(), TIMEOUT_S)
     assert warmed.steady is False
 
 

@@ -67,6 +67,7 @@ class Server(ThreadingHTTPServer):
     texts: dict[str, Callable[[], str]]
     leaving: threading.Event
     asked: list[tuple[str, dict[str, Any]]]
+    keys: list[str | None]  # the Authorization header of every request
 
     @property
     def url(self) -> str:
@@ -84,6 +85,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A text, or 404."""
+        self.server.keys.append(self.headers["Authorization"])
         found = self.server.texts.get(self.path)
         body = found().encode() if found else b'{"detail": "Not Found"}'
         self.send_response(200 if found else 404)
@@ -93,6 +95,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """A stream."""
+        self.server.keys.append(self.headers["Authorization"])
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append((self.path, body))
         found = self.server.answer(body)
@@ -121,12 +124,13 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(
-    answer: Reply | Callable[[dict[str, Any]], Reply | Iterator[Piece]], texts: dict[str, Callable[[], str]] | None = None
+    answer: Reply | Callable[[dict[str, Any]], Reply | Iterator[Piece]],
+    texts: dict[str, Callable[[], str]] | None = None,
 ) -> Iterator[Server]:
     """A server on a free port of loopback, gone afterwards."""
     server = Server(("127.0.0.1", 0), Handler)
     server.answer = (lambda _: answer) if isinstance(answer, Reply) else answer
-    server.texts, server.leaving, server.asked = texts or {}, threading.Event(), []
+    server.texts, server.leaving, server.asked, server.keys = texts or {}, threading.Event(), [], []
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -218,6 +222,4 @@ def sample(
     times = chunk_ns or tuple(SECOND * i for i in range(len(tokens)))
     plain = {"prompt_id": "p1", "finish_reason": "length", "prompt_tokens": 12}
     ids = tuple(range(sum(tokens)))
-    return Sample(
-        text=text, token_ids=ids, sent_ns=sent_ns, chunk_ns=times, chunk_tokens=tokens, **(plain | fields)
-    )
+    return Sample(text=text, token_ids=ids, sent_ns=sent_ns, chunk_ns=times, chunk_tokens=tokens, **(plain | fields))
