@@ -140,7 +140,8 @@ def identity_gap(counts: DraftCounts, samples: tuple[Sample, ...]) -> float:
     explained = len(samples) + counts.drafts + sum(counts.accepted)
     k = len(counts.accepted)
     merged = counts.drafts != sum(len(s.chunk_tokens) - 1 for s in samples)  # the server put steps together
-    may_be_cut = sum(k if merged else max(0, k + 1 - s.chunk_tokens[-1]) for s in samples)
+    drafted = [s for s in samples if merged or len(s.chunk_tokens) > 1]
+    may_be_cut = sum(k if merged else max(0, k + 1 - s.chunk_tokens[-1]) for s in drafted)
     surplus = explained - tokens
     outside = max(0, -surplus, surplus - may_be_cut)
     return outside / tokens if tokens else 0.0

@@ -153,6 +153,7 @@ def main() -> None:
     measured = {name: [ask(llm, prompt, args.k) for prompt in prompts[name]] for name in args.sets}
     starved = f", draft cache of the first {args.starve} positions zeroed" if args.starve else ""
     title = f"`python -m testbed.measure {' '.join(sys.argv[1:])}`: drafter `{args.draft}`, K={args.k}{starved}."
+    title += "\n\nvLLM 0.29.0 (CPU), V1 runner, float32, greedy, eager, prefix caching off, one request at a time."
     page = report(measured, title, args.k)
     print(page)
     if args.texts:

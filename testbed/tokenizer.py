@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import tokenizers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from testbed.corpus import Text
@@ -64,8 +63,3 @@ def _pieces(text: Text) -> Iterable[tuple[str, bool]]:
         yield f"{START}{role}\n", False
         yield f"{content}{END}", role == "assistant"
         yield "\n", False
-
-
-def version() -> str:
-    """The version of the library that trains the merges."""
-    return tokenizers.__version__

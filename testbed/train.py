@@ -38,11 +38,11 @@ class Plan:
 
 TARGET = Plan(steps=420, muon_lr=0.02, adam_lr=4e-3, data_seed=3, weight_seed=0)
 TARGET_RECIPE = Recipe(asked_share=0.25)
-DRAFT = Plan(steps=300, muon_lr=0.02, adam_lr=3e-3, data_seed=11, weight_seed=1)
+DRAFT = Plan(steps=340, muon_lr=0.02, adam_lr=3e-3, data_seed=11, weight_seed=1)
 DRAFT_RECIPE = Recipe(asked_share=0.15, chats=24, documents=10, records=8)
-DRAFT_CYCLE = ("document", "chat", "document", "records")  # kinds of lessons, in turn
-PAGES = {"chat": 8, "document": 14, "records": 20}
-ANCHORS = {"chat": 20, "document": 48, "records": 40}  # a row
+DRAFT_CYCLE = ("document", "records", "chat", "records", "document")  # kinds of lessons, in turn
+PAGES = {"chat": 8, "document": 14, "records": 40}
+ANCHORS = {"chat": 20, "document": 40, "records": 48}  # a row
 
 
 class Progress:
