@@ -13,7 +13,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
-setup: .venv/.done .venv-engine/.done  ## both environments, from the lock files
+setup: .venv/.done .venv-engine/.done-$(ENGINE_BUILD)  ## both environments, from the lock files
 
 .venv/.done: requirements/runner.txt pyproject.toml
 	@echo "setting up .venv (the runner; about a minute)"
@@ -22,7 +22,7 @@ setup: .venv/.done .venv-engine/.done  ## both environments, from the lock files
 	@.venv/bin/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv-engine/.done: requirements/engine-$(ENGINE_BUILD).txt requirements/engine-tests.txt
+.venv-engine/.done-$(ENGINE_BUILD): requirements/engine-$(ENGINE_BUILD).txt requirements/engine-tests.txt
 	@echo "setting up .venv-engine (vLLM, $(ENGINE_BUILD) build; a few minutes the first time)"
 	@test -x .venv-engine/bin/python || $(PYTHON) -m venv .venv-engine
 	@.venv-engine/bin/python $(PIP) --no-deps $(TORCH_FROM) -r requirements/engine-$(ENGINE_BUILD).txt -r requirements/engine-tests.txt
@@ -43,10 +43,10 @@ lint: .venv/.done  ## style, types, arrows
 unit: setup  ## the tests of the runner's environment, the real engine's line included
 	.venv/bin/python -m pytest
 
-engine-tests: .venv-engine/.done  ## the tests that need torch, in the engine's environment
+engine-tests: .venv-engine/.done-$(ENGINE_BUILD)  ## the tests that need torch, in the engine's environment
 	.venv-engine/bin/python -m pytest tests/testbed -q -c /dev/null --rootdir . --confcutdir tests/testbed --import-mode=importlib -p no:cacheprovider
 
-testbed: .venv-engine/.done  ## rebuild the toy models (about four minutes on two free cores)
+testbed: .venv-engine/.done-$(ENGINE_BUILD)  ## rebuild the toy models (about four minutes on two free cores)
 	OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive .venv-engine/bin/python -m testbed.train --out testbed/weights
 
 ui: .venv/.done  ## MLflow on loopback: http://127.0.0.1:5000
@@ -58,7 +58,7 @@ lock: .venv/.done  ## write requirements/runner.txt anew from requirements/runne
 	@(sed -n 1p requirements/runner.txt; build/lock/bin/python -m pip freeze --all --exclude pip) > build/runner.txt
 	@mv build/runner.txt requirements/runner.txt && rm -r build/lock
 
-serve-arguments: .venv-engine/.done  ## the serve arguments of the installed engine, for campaign/serve_arguments/
+serve-arguments: .venv-engine/.done-$(ENGINE_BUILD)  ## the serve arguments of the installed engine, for campaign/serve_arguments/
 	.venv-engine/bin/python requirements/dump_serve_arguments.py > campaign/serve_arguments/new.json
 	@v=$$(sed -n 's/.*"version": "\(.*\)".*/\1/p' campaign/serve_arguments/new.json); \
 	mv campaign/serve_arguments/new.json campaign/serve_arguments/$$v.json; echo "campaign/serve_arguments/$$v.json"

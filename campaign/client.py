@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from campaign.checks import Prompt
-from campaign.errors import EngineFailedError
+from campaign.errors import CampaignError, EngineFailedError, InvalidError
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,7 @@ class Client:
             connection.request("POST", path, body, self.headers | {"Content-Type": "application/json"})
             response = connection.getresponse()
             if response.status != http.client.OK:
-                reason = response.read().decode("utf-8", "replace")[:300]
-                raise EngineFailedError(f"prompt {prompt.id}: {path} answered {response.status}: {reason}")
+                raise _refused(prompt.id, path, response)
             stamped = _stamped_lines(response)
         except (OSError, http.client.HTTPException) as error:
             raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
@@ -108,6 +107,14 @@ class Client:
             "stream_options": {"include_usage": True},
             "return_token_ids": True,
         }
+
+
+def _refused(prompt_id: str, path: str, response: http.client.HTTPResponse) -> CampaignError:
+    """An answer in the 400s says that the question is wrong; all others that the engine is."""
+    told = f"prompt {prompt_id}: {path} answered {response.status}: {response.read().decode('utf-8', 'replace')[:300]}"
+    if http.client.BAD_REQUEST <= response.status < http.client.INTERNAL_SERVER_ERROR:
+        return InvalidError(f"the engine refuses our question, not what was asked can be measured: {told}")
+    return EngineFailedError(told)
 
 
 def _stamped_lines(response: http.client.HTTPResponse) -> list[tuple[int, bytes]]:

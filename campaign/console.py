@@ -24,7 +24,7 @@ def show(lines: str | Iterable[str]) -> None:
         encoding = sys.stdout.encoding or "utf-8"
         try:
             print(line.encode(encoding, "replace").decode(encoding), flush=True)
-        except BrokenPipeError:  # whoever read us is gone (a pager, head); the run goes on, to disk
+        except OSError:  # whoever read us is gone (a pager, head, a lost terminal); the run goes on, to disk
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

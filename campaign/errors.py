@@ -7,11 +7,12 @@ CampaignError                 a fault of ours when nothing below fits           
 ├── HostUnfitError            this machine cannot measure now                     4
 ├── SkippedError              another run holds the lease                         7
 ├── EngineFailedError         an arm's engine died, hung or answered with errors  1
-└── TrackingError             the tracker does not take the results (they are on disk)
+└── TrackingError             the tracker does not take the results (on disk)     4
 """
 
 import sys
 import traceback
+from contextlib import suppress
 from enum import IntEnum
 from types import TracebackType
 
@@ -95,6 +96,8 @@ class EngineFailedError(CampaignError):
 class TrackingError(CampaignError):
     """The tracker refused the results. They are on disk and can be imported later."""
 
+    exit_code = ExitCode.VOID
+
 
 class Boundary:
     """`with Boundary() as end:` turns whatever leaves the block into one sentence and `end.code`.
@@ -122,5 +125,6 @@ class Boundary:
 
 def complain(sentence: str, code: ExitCode) -> None:
     """One sentence on stderr, with the code that the process ends with."""
-    sys.stderr.write(f"{code.name.lower()} ({int(code)}): {sentence}\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # whoever read us is gone; the code must still be the right one
+        sys.stderr.write(f"{code.name.lower()} ({int(code)}): {sentence}\n")
+        sys.stderr.flush()

@@ -102,10 +102,21 @@ def make(campaign: Campaign, run_id: str) -> Plan:
     )
     flipped = campaign.bracket.mirror and coin(claims_digest, run_id)
     _check_arms_differ(arms, claims)
+    _check_lengths(campaign, arms, prompts)
     shown = mirrored(schedule) if flipped else schedule
     plan = Plan(run_id, campaign, shown, flipped, claims, claims_digest, arms, prompts, _history(campaign))
     _check_power(plan)
     return plan
+
+
+def _check_lengths(campaign: Campaign, arms: dict[str, ResolvedArm], prompts: dict[str, tuple[Prompt, ...]]) -> None:
+    """No answer may be longer than the engine's longest request: it would be refused after the boot."""
+    lengths = [dict(arm.serve).get("max_model_len") for arm in arms.values()]
+    known = [length for length in lengths if isinstance(length, int)]
+    asked = {f"prompt {p.id}": p.max_tokens for found in prompts.values() for p in found}
+    for where, tokens in {"workload": campaign.workload.max_tokens, **asked}.items():
+        if known and tokens >= min(known):
+            raise ConfigError(f"{where}: max_tokens {tokens} leaves no room for a prompt in max_model_len {min(known)}")
 
 
 def _two_arms(campaign: Campaign) -> tuple[str, ...]:

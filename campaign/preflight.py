@@ -1,6 +1,8 @@
 """What is checked before the first boot: an engine costs minutes, these cost seconds."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from campaign.arms import digest
@@ -32,16 +34,23 @@ def fitting_base(plan: Plan) -> BaseTree:
     engine = plan.campaign.engine
     if not Path(engine.python).exists():
         raise ConfigError(f"engine.python: no interpreter at {engine.python}; `make setup` makes it")
-    try:
+    with overlays_told():
         base = base_tree(Path(engine.python))
         _check_version(plan, base)
         for arm in plan.arms.values():
             check(base, arm.overlays)
+    return base
+
+
+@contextmanager
+def overlays_told() -> Iterator[None]:
+    """The overlays' own errors as this package's: DriftError for a hash, ConfigError for the rest."""
+    try:
+        yield
     except overlay_errors.DriftError as error:
         raise DriftError(str(error)) from error
     except overlay_errors.OverlayError as error:
         raise ConfigError(str(error)) from error
-    return base
 
 
 def _check_version(plan: Plan, base: BaseTree) -> None:

@@ -40,7 +40,7 @@ class Outcome:
 
 def run_bracket(bench: Bench) -> Outcome:
     """All boots that the journal does not hold yet, then the verdict. Stops at the first boot that is not ok."""
-    records = list(bench.folder.records())
+    records = [record for record in bench.folder.records() if record.status != "void"]  # a void boot is run again
     _check_unchanged(bench, records)
     for boot in bench.plan.boots[len(records) :]:
         if records and records[-1].status != "ok":
@@ -91,13 +91,17 @@ def _proven_unlike(plan: Plan, records: list[BootRecord], record: BootRecord) ->
     if both.keys() != {BASE, CANDIDATE}:
         return record
     try:
-        _require_unlike(plan, both)
+        _require_unlike(plan, both, {r.arm: r.facts["stage"] for r in [*records, record] if r.status == "ok"})
     except InvalidError as error:
         return BootRecord(record.index, record.letter, record.arm, "invalid", str(error), facts=record.facts)
     return record
 
 
-def _require_unlike(plan: Plan, resolved: dict[str, dict[str, object]]) -> None:
+def _require_unlike(plan: Plan, resolved: dict[str, dict[str, object]], stages: dict[str, str]) -> None:
+    if stages[BASE] == stages[CANDIDATE] and _lasting(resolved[BASE]) == _lasting(resolved[CANDIDATE]):
+        raise InvalidError(
+            "arms identical: both engines run the same files and, as far as they show, resolved the same configuration"
+        )
     base = {k.knob.name: k.value for k in plan.arms[BASE].knobs}
     for value in plan.arms[CANDIDATE].knobs:
         wanted = value.witness.resolved if value.witness else {}
@@ -108,6 +112,11 @@ def _require_unlike(plan: Plan, resolved: dict[str, dict[str, object]]) -> None:
             raise InvalidError(f"arms identical: knob {value.knob.name} changes nothing, both engines resolved {shown}")
 
 
+def _lasting(resolved: dict[str, object]) -> dict[str, object]:
+    """Without what a memory profile makes anew at each boot."""
+    return {key: value for key, value in resolved.items() if key not in ("kv_blocks", "kv_groups")}
+
+
 def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
     """The verdict of what there is. No number is given for an arm that failed or was not what was asked."""
     evidence = plan.evidence(records)
@@ -116,10 +125,22 @@ def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
         result = _broken(broken)
         return Outcome(evidence, (result,), result.verdict, CODES[result.verdict])
     results = tuple(gate.check(evidence) for gate in plan.campaign.gates.switched_on().values())
+    results += _without_a_knob(plan)
     code = worst([CODES[r.verdict] for r in results])
     if code is ExitCode.PASS and plan.schedule.is_screen:
         code = ExitCode.INCONCLUSIVE
     return Outcome(evidence, shown(results, WORDS[code], evidence), WORDS[code], code)
+
+
+def _without_a_knob(plan: Plan) -> tuple[GateResult, ...]:
+    """An overlay of an arm that declares no knob is attested by its loaded bytes only: never enough for a PASS."""
+    base_set = set(plan.campaign.engine.overlays)
+    bare = [o.name for arm in plan.arms.values() for o in arm.overlays if o.name not in base_set and not o.knobs]
+    if not bare:
+        return ()
+    why = f"{', '.join(dict.fromkeys(bare))}: no knob with a witness; loaded as staged, but nothing shows that it works"
+    word = Verdict.INCONCLUSIVE
+    return (GateResult("witness", word, f"{word.value:<{WORD_WIDTH}}witness     overlay {why}"),)
 
 
 def _broken(record: BootRecord) -> GateResult:

@@ -1,38 +1,30 @@
 """One boot, from the staged engine to its stop: the straight line of house.md, and the datum that it leaves."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from campaign.arms import ResolvedArm
 from campaign.checks import Prompt
 from campaign.client import Client
 from campaign.engine import kv, local, spec, witness
-from campaign.engine.logs import tail, worth_showing
-from campaign.engine.reports import EVERY_ROLE, Report, ask, places
-from campaign.engine.witness import KnobAsked
-from campaign.errors import EngineFailedError, InvalidError
+from campaign.engine.logs import tail
+from campaign.engine.reports import Report, ask, places
+from campaign.errors import EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import BootRecord, KvFacts, WitnessRow
 from campaign.gates.base import GateResult
 from campaign.journal import RunFolder, dumps, write_json, write_text
 from campaign.names import KV_TOKENS
 from campaign.plan import Plan, PlannedBoot
-from campaign.preflight import model_stamp
+from campaign.preflight import model_stamp, overlays_told
+from campaign.proof import asked, facts, remarks, require, who_must_answer
 from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, warm_up
-from overlays.stage import Stage
+from overlays.stage import Stage, verify
 from verdict.words import Verdict
 
 TAIL_LINES = 12
 REPORT_DEADLINE_S = 15.0
-SHOWN = {  # serve argument -> its key in the report's resolved section
-    "async_scheduling": "async_scheduling",
-    "enable_prefix_caching": "prefix_caching",
-    "max_model_len": "max_model_len",
-    "max_num_seqs": "max_num_seqs",
-}
 
 
 @dataclass(frozen=True)
@@ -56,6 +48,7 @@ class Draft:
     witness: tuple[WitnessRow, ...] = ()
     facts: dict[str, str] = field(default_factory=dict)
     gates: tuple[GateResult, ...] = ()
+    finished: BootRecord | None = None  # as soon as all is measured and proven, before the engine is stopped
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -94,11 +87,23 @@ def run_boot(bench: Bench, boot: PlannedBoot) -> BootRecord:
 
 def _outcome(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
     try:
-        return _booted(bench, draft, engine_spec)
+        return _unchanged(bench, draft, engine_spec)
     except EngineFailedError as error:
         return draft.record(status="failed", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
     except InvalidError as error:
         return draft.record(status="invalid", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
+    except HostUnfitError as error:  # what was measured before it is kept, as a void boot
+        return replace(draft.finished or draft.record(status="void"), status="void", reason=str(error))
+
+
+def _unchanged(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
+    """The boot between two readings of its stage's hashes. Raises DriftError when a file is not as it was staged."""
+    stage = bench.stages[draft.boot.arm]
+    with overlays_told():
+        verify(stage)
+        record = _booted(bench, draft, engine_spec)
+        verify(stage)
+    return record
 
 
 def specify(bench: Bench, boot: PlannedBoot) -> spec.EngineSpec:
@@ -129,37 +134,37 @@ def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRec
     with local.serve(engine_spec) as engine:
         draft.seconds["boot"] = time.monotonic() - started
         before = prove(bench, draft, engine)
-        _kv_first(bench, draft)
+        kv_first(bench, draft)
         client = Client(engine_spec.url, engine_spec.nonce, engine_spec.headers)
-        measured, more = _passes(bench, draft, client, engine_spec)
+        more = _prompts(bench, draft, client, engine_spec)
+        first, before = before, ask(engine_spec.report_dir, "window", places(before), REPORT_DEADLINE_S)
+        require(_rows(bench, draft.boot, engine, first, before, usual=False))
+        measured = _window(bench, draft, client, engine_spec)
+        more = _kept(bench, draft, measured, more)
         engine.check()
         engine.check_listeners()
         after = ask(engine_spec.report_dir, "after", places(before), REPORT_DEADLINE_S)
         draft.witness = _rows(bench, draft.boot, engine, before, after)
         require(draft.witness)
+        metrics = measured.metrics | acceptance_metrics(more["natural"])
+        metrics |= {KV_TOKENS: float(_kv(draft).capacity_tokens)}
+        draft.finished = draft.record(status="ok", metrics=metrics, window=measured.counts, **more)
         stopping = time.monotonic()
     draft.seconds["stop"] = time.monotonic() - stopping
-    metrics = measured.metrics | acceptance_metrics(more["natural"]) | {KV_TOKENS: float(_kv(draft).capacity_tokens)}
-    return draft.record(status="ok", metrics=metrics, window=measured.counts, **more)
+    return replace(draft.finished, seconds=dict(draft.seconds))
 
 
 def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Report, ...]:
     """The witness before the window: asked, resolved, attested. Raises InvalidError when a layer does not hold."""
     draft.facts["model"] = model_stamp(bench.plan)
-    reports = ask(engine.spec.report_dir, "before", EVERY_ROLE, REPORT_DEADLINE_S)
+    everybody = who_must_answer(bench.plan.arms[draft.boot.arm])
+    reports = ask(engine.spec.report_dir, "before", everybody, REPORT_DEADLINE_S)
     draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm])
     draft.witness = _rows(bench, draft.boot, engine, reports, None)
     require(draft.witness)
     draft.kv = kv.facts(reports, engine.kv, bench.plan.campaign.model.num_speculative_tokens)
-    draft.facts |= _remarks(draft.kv, engine)
+    draft.facts |= remarks(draft.kv, engine)
     return reports
-
-
-def _remarks(found: KvFacts, engine: local.RunningEngine) -> dict[str, str]:
-    """What a reader should know of this boot beside its numbers: KV figures that disagree, warnings that matter."""
-    disagreeing = "; ".join(kv.contradictions(found, engine.kv))
-    warnings = "; ".join(worth_showing(engine.log()))
-    return {k: v for k, v in (("kv_contradiction", disagreeing), ("warnings", warnings)) if v}
 
 
 def _rows(
@@ -168,39 +173,25 @@ def _rows(
     engine: local.RunningEngine,
     before: tuple[Report, ...],
     after: tuple[Report, ...] | None,
+    *,
+    usual: bool = True,
 ) -> tuple[WitnessRow, ...]:
+    """The witness between two asks; `usual` asks of a behaviour that it held for half of the steps, not once."""
     knobs = asked(bench.plan.arms[boot.arm])
     staged = bench.stages[boot.arm].files
-    return witness.rows(knobs, before, after, spec=engine.spec, log=engine.log(), staged=staged)
+    return witness.rows(
+        knobs,
+        before,
+        after,
+        spec=engine.spec,
+        log=engine.log(),
+        staged=staged,
+        expected=who_must_answer(bench.plan.arms[boot.arm]),
+        usual=usual,
+    )
 
 
-def asked(arm: ResolvedArm) -> tuple[KnobAsked, ...]:
-    """The knobs of an arm, and those of its serve arguments that the engine's report can show."""
-    knobs = [
-        KnobAsked(k.knob.name, k.value, k.knob.variable, None, k.witness.resolved, k.witness.behaved)
-        if k.witness
-        else KnobAsked(k.knob.name, k.value, k.knob.variable)
-        for k in arm.knobs
-    ]
-    shown = [(name, value) for name, value in arm.serve if name in SHOWN]
-    return (*knobs, *(_serve_asked(name, value) for name, value in shown))
-
-
-def _serve_asked(name: str, value: Any) -> KnobAsked:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    one_batch = {"batches_in_flight_max": {"max": 1.0}} if (name, value) == ("async_scheduling", False) else {}
-    return KnobAsked(f"serve.{name}", text, None, name, {SHOWN[name]: value}, one_batch)
-
-
-def require(rows: tuple[WitnessRow, ...]) -> None:
-    """Raises InvalidError with the first layer that does not hold, and how many do not."""
-    broken = witness.not_ok(rows)
-    if broken:
-        more = f"; {len(broken)} layers do not hold" if len(broken) > 1 else ""
-        raise InvalidError(f"witness: {witness.sentence(broken[0])}{more}")
-
-
-def _kv_first(bench: Bench, draft: Draft) -> None:
+def kv_first(bench: Bench, draft: Draft) -> None:
     """The kv gate on this boot, before anything else is asked of it. Raises EngineFailedError where it fails."""
     gate = bench.plan.campaign.gates.kv
     if gate is None:
@@ -216,42 +207,45 @@ def _kv(draft: Draft) -> KvFacts:
     return draft.kv
 
 
-def _passes(
-    bench: Bench, draft: Draft, client: Client, engine_spec: spec.EngineSpec
-) -> tuple[Measured, dict[str, Any]]:
-    """Warm up, prompts, window. Samples and texts go to disk at once."""
+def _prompts(bench: Bench, draft: Draft, client: Client, engine_spec: spec.EngineSpec) -> dict[str, Any]:
+    """Warm up, then the prompts with their checkers, to their natural end."""
     workload, timeout_s = bench.plan.campaign.workload, engine_spec.request_timeout_s
-    folder = bench.folder.boot(draft.boot.name)
     with draft.timed("warm_up"):
         warmed = warm_up(client, bench.prompts["decode"], workload, timeout_s)
     draft.facts |= {"warm_up_requests": str(warmed.requests), "steady_after_warm_up": str(warmed.steady).lower()}
     draft.facts["cold_request_s"] = f"{warmed.cold_s:.3f}"
     with draft.timed("prompts"):
         by_prompt, checked = natural(client, _checked_sets(bench), timeout_s)
+    return {"natural": pooled(by_prompt), "by_prompt": by_prompt, "answers": checked}
+
+
+def _window(bench: Bench, draft: Draft, client: Client, engine_spec: spec.EngineSpec) -> Measured:
+    """The measured window, and how many disturbed ones came before it."""
+    folder, workload = bench.folder.boot(draft.boot.name), bench.plan.campaign.workload
     with draft.timed("window"):
-        measured = measure(client, bench.prompts["decode"], workload, timeout_s, folder)
+        measured = measure(
+            client,
+            bench.prompts["decode"],
+            workload,
+            engine_spec.request_timeout_s,
+            folder,
+            drafting=bench.plan.campaign.model.num_speculative_tokens > 0,
+        )
     draft.facts["windows_discarded"] = str(measured.discarded)
-    answers = (*checked, *measured.answers)
+    return measured
+
+
+def _kept(bench: Bench, draft: Draft, measured: Measured, more: dict[str, Any]) -> dict[str, Any]:
+    """Samples and texts on disk, and all answers of the boot in its record."""
+    folder = bench.folder.boot(draft.boot.name)
+    answers = (*more["answers"], *measured.answers)
     write_text(folder / "samples.jsonl", "".join(dumps(vars(s)) + "\n" for s in measured.samples))
     write_text(folder / "texts.jsonl", "".join(dumps(vars(a)) + "\n" for a in answers))
-    return measured, {"natural": pooled(by_prompt), "by_prompt": by_prompt, "answers": answers}
+    return more | {"answers": answers}
 
 
 def _checked_sets(bench: Bench) -> dict[str, tuple[Prompt, ...]]:
     return {name: prompts for name, prompts in bench.prompts.items() if name != "decode"}
-
-
-def facts(reports: tuple[Report, ...], engine: local.RunningEngine, stage: Stage) -> dict[str, str]:
-    """What ran, as the engine itself reports it."""
-    resolved: dict[str, Any] = {}
-    for report in reports:
-        resolved |= report.section("resolved")
-    return {
-        "resolved": json.dumps(resolved, sort_keys=True, ensure_ascii=False),
-        "stage": stage.digest,
-        "pid": str(engine.pid),
-        "nonce": engine.spec.nonce,
-    }
 
 
 def _verdicts(record: BootRecord, draft: Draft) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from campaign import console, report, tracking
 from campaign.config import from_plain
 from campaign.door import RunReference
 from campaign.engine import local, stop
-from campaign.errors import ConfigError, ExitCode, TrackingError
+from campaign.errors import ConfigError, DriftError, ExitCode, TrackingError
 from campaign.journal import RunFolder, read_json, write_json
 from campaign.plan import Plan, PlannedBoot, make
-from campaign.preflight import preflight
+from campaign.preflight import overlays_told, preflight
 from campaign.session import Outcome, judge, run_bracket
-from campaign.trial import Bench, Draft, prove, specify, write_asked
+from campaign.trial import Bench, Draft, kv_first, prove, specify, write_asked
 from overlays.base import BaseTree
 from overlays.stage import Stage, stage
 
@@ -42,7 +42,8 @@ def on_a_run(verb: str, reference: RunReference) -> ExitCode:
             return _carry_on(plan, folder, preflight(plan))
     outcome = judge(plan, folder.records())
     if verb == "import":
-        _publish(plan, folder, outcome)
+        uri = plan.campaign.tracking.uri or f"sqlite:///{folder.path.parent / 'mlflow.db'}"
+        console.show(f"mlflow  {_published(plan, folder, outcome, uri).page}")
         return ExitCode.PASS
     return _inspect(plan, folder, outcome)
 
@@ -52,14 +53,18 @@ def probe(plan: Plan) -> ExitCode:
     base = preflight(plan)
     folder = RunFolder.create(Path(plan.campaign.host.runs_dir), f"probe-{plan.run_id}")
     write_json(folder.plan, plan.plain())
-    bench = _bench(plan, folder, base)
-    boot = PlannedBoot(1, "A" if plan.campaign.arm == "base" else "B")
+    with folder.held():
+        return _held_probe(_bench(plan, folder, base), PlannedBoot(1, "A" if plan.campaign.arm == "base" else "B"))
+
+
+def _held_probe(bench: Bench, boot: PlannedBoot) -> ExitCode:
     engine_spec = specify(bench, boot)
     write_asked(bench, boot, engine_spec)
     draft = Draft(boot)
     with local.serve(engine_spec) as engine:
         try:
             prove(bench, draft, engine)
+            kv_first(bench, draft)
         finally:
             console.show(console.format_witness(draft.witness))
         console.show(f"arm {boot.arm} is up at {engine_spec.url}, model {engine_spec.nonce}; Ctrl-C stops it")
@@ -93,6 +98,9 @@ def _planned(folder: RunFolder) -> Plan:
             f"{folder.plan} registered {data['claims_digest'][:12]}; claims, schedule and prompt files now make "
             f"{plan.claims_digest[:12]}. Put the prompt files back, or start a new run"
         )
+    for name, arm in plan.arms.items():
+        if data["arms"][name]["digest"] != arm.digest:
+            raise DriftError(f"arm {name} is no longer what {folder.plan} registered: an overlay or a default changed")
     return plan
 
 
@@ -116,7 +124,8 @@ def _bench(plan: Plan, folder: RunFolder, base: BaseTree) -> Bench:
 
 
 def _staged(plan: Plan, base: BaseTree, arm: str) -> Stage:
-    return stage(base, plan.arms[arm].overlays, Path(plan.campaign.host.cache_dir) / "stages")
+    with overlays_told():
+        return stage(base, plan.arms[arm].overlays, Path(plan.campaign.host.cache_dir) / "stages")
 
 
 def _write_result(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
@@ -148,12 +157,17 @@ def _check_tracker(plan: Plan) -> None:
         console.show(f"note: the tracker does not answer ({error}); results go to disk, `import` brings them in later")
 
 
+def _published(plan: Plan, folder: RunFolder, outcome: Outcome, uri: str) -> tracking.Links:
+    """The run in MLflow, once more or for the first time. Raises TrackingError."""
+    return tracking.publish(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, uri)
+
+
 def _publish(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
     uri = plan.campaign.tracking.uri
     if uri is None:
         return
     try:
-        links = tracking.publish(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, uri)
+        links = _published(plan, folder, outcome, uri)
     except TrackingError as error:
         console.show(
             f"note: MLflow did not take the results ({error}); nothing is lost: "

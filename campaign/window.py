@@ -12,7 +12,7 @@ from pathlib import Path
 from campaign.checks import Prompt, check_answer
 from campaign.client import Ask, Client, Sample
 from campaign.config import Workload
-from campaign.errors import InvalidError
+from campaign.errors import HostUnfitError, InvalidError
 from campaign.evidence import Answer, DraftCounts
 from campaign.journal import write_text
 from campaign.metrics import CLOCK_TOLERANCE, IDENTITY_TOLERANCE, Counters, clock_gap, draft_counts, identity_gap, parse
@@ -20,6 +20,7 @@ from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, TPOT_S, TTF
 
 WARM_UP_TOKENS = 64
 MOST_ASKED = 4  # times a prompt is asked to get every chunk alone
+MERGED_SHARE = 0.02  # of the draft steps may lie in a chunk with another; more, and the two counts contradict
 WINDOWS = 5  # tries
 STEADY_TOLERANCE = 0.1
 
@@ -71,23 +72,38 @@ def natural(
     by_prompt: dict[str, DraftCounts] = {}
     answers = []
     for prompt in (p for prompts in sets.values() for p in prompts):
-        sample, counts = _step_by_step(client, prompt, timeout_s)
+        sample, counts, asked = _step_by_step(client, prompt, timeout_s)
         if counts is not None:
             by_prompt[f"{prompt.prompt_set}/{prompt.id}"] = until_the_end(counts, sample)
-        ok, why = check_answer(prompt, sample.text, sample.finish_reason)
-        answers.append(replace(_answer(prompt, sample), ok=ok, why=why))
+        answers.append(_worst(prompt, asked))
     return by_prompt, tuple(answers)
 
 
-def _step_by_step(client: Client, prompt: Prompt, timeout_s: float) -> tuple[Sample, DraftCounts | None]:
-    """One answer in which every chunk is one step. Under load the server may merge two; then it is asked again."""
+def _worst(prompt: Prompt, asked: tuple[Sample, ...]) -> Answer:
+    """The answer that counts: the first that its checker refuses, else the first; a second try repairs nothing.
+
+    Raises InvalidError when good answers differ: at temperature 0, one request at a time, nothing is comparable then.
+    """
+    checked = [(s, *check_answer(prompt, s.text, s.finish_reason)) for s in asked]
+    sample, ok, why = next((row for row in checked if row[1] is False), checked[0])
+    if ok is not False and len({s.token_ids for s in asked}) > 1:
+        raise InvalidError(f"prompt {prompt.id} was answered in two ways in one boot, alone and at temperature 0")
+    return replace(_answer(prompt, sample), ok=ok, why=why)
+
+
+def _step_by_step(
+    client: Client, prompt: Prompt, timeout_s: float
+) -> tuple[Sample, DraftCounts | None, tuple[Sample, ...]]:
+    """One answer in which every chunk is one step, and all tries: under load the server may merge two chunks."""
+    asked: list[Sample] = []
     for _ in range(MOST_ASKED):
         before = scrape(client, timeout_s)
         sample = client.stream(prompt, Ask(prompt.max_tokens, ignore_eos=False, timeout_s=timeout_s))
         counts = draft_counts(scrape(client, timeout_s).since(before))
+        asked.append(sample)
         if counts is None or counts.drafts == len(sample.chunk_tokens) - 1:
             break
-    return sample, counts
+    return sample, counts, tuple(asked)
 
 
 def until_the_end(counts: DraftCounts, sample: Sample) -> DraftCounts:
@@ -120,23 +136,29 @@ class TaintedError(InvalidError):
 
 
 def measure(
-    client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float, folder: Path
+    client: Client,
+    prompts: tuple[Prompt, ...],
+    workload: Workload,
+    timeout_s: float,
+    folder: Path,
+    *,
+    drafting: bool = True,
 ) -> Measured:
     """The window, measured again when it was disturbed (decided without a look at the metric).
 
-    Raises InvalidError when every try was disturbed, and at once when lengths or counters are wrong.
+    Raises HostUnfitError when every try was disturbed; InvalidError at once when lengths or counters are wrong.
     """
     last = ""
     for discarded in range(WINDOWS):
         try:
-            return replace(_window(client, prompts, workload, timeout_s, folder), discarded=discarded)
+            return replace(_window(client, prompts, workload, timeout_s, folder, drafting), discarded=discarded)
         except TaintedError as error:
             last = str(error)
-    raise InvalidError(f"contended: {WINDOWS} windows in a row were disturbed; the last one: {last}")
+    raise HostUnfitError(f"contended: {WINDOWS} windows in a row were disturbed; the last one: {last}")
 
 
 def _window(
-    client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float, folder: Path
+    client: Client, prompts: tuple[Prompt, ...], workload: Workload, timeout_s: float, folder: Path, drafting: bool
 ) -> Measured:
     """One try: fixed lengths, one request at a time, counters as deltas.
 
@@ -152,8 +174,8 @@ def _window(
     delta = scrape(client, timeout_s, folder / "metrics-after.txt").since(before)
     counts = draft_counts(delta)
     _check_window(delta, counts, samples, workload.max_tokens)
-    answers = tuple(_answer(p, s) for p, s in zip(turns[: len(prompts)], samples[: len(prompts)], strict=True))
-    return Measured(_metrics(delta, counts, samples), counts, answers, samples, delta)
+    answers = tuple(_turn_answer(i // len(prompts), p, s) for i, (p, s) in enumerate(zip(turns, samples, strict=True)))
+    return Measured(_metrics(delta, counts, samples, drafting), counts, answers, samples, delta)
 
 
 def _turns(prompts: tuple[Prompt, ...], repeats: int) -> Iterator[Prompt]:
@@ -174,6 +196,10 @@ def _check_window(delta: Counters, counts: DraftCounts | None, samples: tuple[Sa
     gap = clock_gap(delta.total("decode_s"), samples)
     if gap > CLOCK_TOLERANCE:
         raise TaintedError(f"clocks disagree: client and engine differ by {gap:.1%} of the decode seconds (limit 1 %)")
+    if counts is not None and counts.drafts:
+        chunks = sum(len(s.chunk_tokens) - 1 for s in samples)
+        if abs(counts.drafts - chunks) > MERGED_SHARE * counts.drafts:
+            raise TaintedError(f"{counts.drafts} draft steps were counted, {chunks} chunks came after the first tokens")
     if counts is not None and counts.drafts and identity_gap(counts, samples) > IDENTITY_TOLERANCE:
         raise InvalidError(
             f"counters contradict the tokens: {counts.drafts} drafts and {sum(counts.accepted)} accepted tokens do not "
@@ -181,14 +207,19 @@ def _check_window(delta: Counters, counts: DraftCounts | None, samples: tuple[Sa
         )
 
 
-def _metrics(delta: Counters, counts: DraftCounts | None, samples: tuple[Sample, ...]) -> dict[str, float]:
-    """house.md: step/s = drafts (or engine iterations when not speculating) over the engine's own decode seconds."""
+def _metrics(
+    delta: Counters, counts: DraftCounts | None, samples: tuple[Sample, ...], drafting: bool
+) -> dict[str, float]:
+    """house.md: step/s = drafts (or engine iterations when not speculating) over the engine's own decode seconds.
+
+    An engine that was to draft and counted no draft has no step rate: iterations would be another thing.
+    """
     decode_s = delta.total("decode_s")
     after_first = sum(len(s.token_ids) - 1 for s in samples)
-    speculating = counts is not None and counts.drafts > 0
-    steps = counts.drafts if counts is not None and speculating else delta.total("iterations") - len(samples)
-    found = {
-        STEP_PER_S: steps / decode_s,
+    drafts = counts.drafts if counts is not None else 0
+    steps = drafts if drafting else delta.total("iterations") - len(samples)
+    found = {STEP_PER_S: steps / decode_s} if steps else {}
+    found |= {
         TOK_PER_S: after_first / decode_s,
         TPOT_S: decode_s / after_first,
         TTFT_MEDIAN_S: statistics.median(s.ttft_s for s in samples),
@@ -196,6 +227,12 @@ def _metrics(delta: Counters, counts: DraftCounts | None, samples: tuple[Sample,
     if counts is not None and counts.acceptance_length is not None:
         found[ACCEPTANCE_LENGTH] = counts.acceptance_length
     return found
+
+
+def _turn_answer(turn: int, prompt: Prompt, sample: Sample) -> Answer:
+    """An answer of the window; later turns have ids of their own, so that every text of the window is compared."""
+    answer = _answer(prompt, sample)
+    return answer if turn == 0 else replace(answer, prompt_id=f"{prompt.id}.turn{turn + 1}")
 
 
 def acceptance_metrics(counts: DraftCounts | None) -> dict[str, float]:

@@ -11,17 +11,23 @@ Bounds = Mapping[str, float]
 
 
 def rows(
-    knob: str, wanted: Mapping[str, Bounds], before: Sequence[Report], after: Sequence[Report]
+    knob: str,
+    wanted: Mapping[str, Bounds],
+    before: Sequence[Report],
+    after: Sequence[Report],
+    *,
+    usual: bool = True,
 ) -> list[WitnessRow]:
     """One row a counter, over every process that has it; the worst one decides."""
     earlier = {report.place: report for report in before}
-    return [_row(knob, counter, bounds, earlier, after) for counter, bounds in wanted.items()]
+    return [_row(knob, counter, bounds, earlier, after, usual) for counter, bounds in wanted.items()]
 
 
 def _row(
-    knob: str, counter: str, bounds: Bounds, earlier: Mapping[Place, Report], after: Sequence[Report]
+    knob: str, counter: str, bounds: Bounds, earlier: Mapping[Place, Report], after: Sequence[Report], usual: bool
 ) -> WitnessRow:
-    seen = {report: over_window(counter, earlier.get(report.place), report) for report in after}
+    by_half = usual and "min" in bounds
+    seen = {report: over_window(counter, earlier.get(report.place), report, usual=by_half) for report in after}
     shown = {report: value for report, value in seen.items() if value is not None}
     wrong = {report: value for report, value in shown.items() if isinstance(value, str) or not _within(value, bounds)}
     told = wrong or shown
@@ -30,11 +36,12 @@ def _row(
     return WitnessRow(knob, "behaved", counter, _bounds_in_words(bounds), words, ok, ", ".join(map(str, told)))
 
 
-def over_window(counter: str, before: Report | None, after: Report) -> float | str | None:
+def over_window(counter: str, before: Report | None, after: Report, *, usual: bool = False) -> float | str | None:
     """A counter's growth over the window: a number, a sentence when it cannot be told, None when it is not shown.
 
-    `NAME_max` of a histogram NAME is the largest key that grew (batches_in_flight_max). A plain NAME_max is the largest
-    since the start, and is taken as it stands.
+    `NAME_max` of a histogram NAME (batches_in_flight_max) is the largest key that grew; where it must be at least
+    something (`usual`), it is what at least half of the steps reached, for one lucky step is no behaviour. A plain
+    NAME_max is the largest since the start, and is taken as it stands.
     """
     now = after.section("behaved")
     if counter not in now and counter.removesuffix(MAX_SUFFIX) not in now:
@@ -44,7 +51,8 @@ def over_window(counter: str, before: Report | None, after: Report) -> float | s
     then = before.section("behaved")
     histogram = now.get(counter.removesuffix(MAX_SUFFIX))
     if counter.endswith(MAX_SUFFIX) and isinstance(histogram, dict):
-        return largest_that_grew(then.get(counter.removesuffix(MAX_SUFFIX), {}), histogram)
+        told = reached_by_half if usual else largest_that_grew
+        return told(then.get(counter.removesuffix(MAX_SUFFIX), {}), histogram)
     if counter.endswith(MAX_SUFFIX):
         return float(now[counter])
     return _growth(then.get(counter, 0), now[counter])
@@ -52,11 +60,25 @@ def over_window(counter: str, before: Report | None, after: Report) -> float | s
 
 def largest_that_grew(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | str:
     """The largest key of a histogram with a positive difference; a sentence when a count fell or none grew."""
-    growth = {key: after[key] - before.get(key, 0) for key in after}
+    growth = _histogram_growth(before, after)
+    return growth if isinstance(growth, str) else float(max(growth))
+
+
+def reached_by_half(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | str:
+    """The largest key that at least half of the window's steps reached; a sentence when a count fell or none grew."""
+    growth = _histogram_growth(before, after)
+    if isinstance(growth, str):
+        return growth
+    steps = sum(growth.values())
+    return float(max(key for key in growth if 2 * sum(n for k, n in growth.items() if k >= key) >= steps))
+
+
+def _histogram_growth(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[int, float] | str:
+    growth = {int(key): after[key] - before.get(key, 0) for key in after}
     if any(step < 0 for step in growth.values()) or before.keys() - after.keys():
         return "a count fell: the process started anew within the window"
-    grown = [int(key) for key, step in growth.items() if step > 0]
-    return float(max(grown)) if grown else "no step ran in the window"
+    grown = {key: step for key, step in growth.items() if step > 0}
+    return grown or "no step ran in the window"
 
 
 def _growth(before: float, after: float) -> float | str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from campaign.engine import attested, behaved, logs
 from campaign.engine.attested import StagedModule
-from campaign.engine.reports import Report
+from campaign.engine.reports import Place, Report
 from campaign.engine.spec import OURS_PREFIX, EngineSpec, argument
 from campaign.evidence import WitnessRow
 
@@ -40,15 +40,22 @@ def rows(
     spec: EngineSpec,
     log: str,
     staged: Iterable[StagedModule] = (),
+    expected: Sequence[Place] = (),
+    usual: bool = True,
 ) -> tuple[WitnessRow, ...]:
-    """The whole witness of a boot. Without `after` (before the window) nothing is said about behaviour."""
+    """The whole witness of a boot. Without `after` (before the window) nothing is said about behaviour.
+
+    `expected` are the roles and ranks that must answer, beside the worker ranks that the engine itself counts. A
+    behaviour that must reach something must do so in half of the steps (`usual`), or at least once: short prompts
+    have many first steps, in which nothing can be ahead yet.
+    """
     now = after if after is not None else before
-    found = [*processes(before, after), *variables(spec, log)]
+    found = [*processes(before, after, expected), *faulty_reports(now), *variables(spec, log)]
     for knob in knobs:
         found += asked(knob, spec, now)
         found += resolved(knob, now)
         if after is not None:
-            found += behaved.rows(knob.name, knob.behaved, before, after)
+            found += behaved.rows(knob.name, knob.behaved, before, after, usual=usual)
         if not knob.resolved and not knob.behaved:
             found.append(_unwitnessed(knob))
     return (*found, *attested.rows(staged, now, str(spec.stage_path)))
@@ -65,12 +72,15 @@ def sentence(row: WitnessRow) -> str:
     return f"{row.knob}: {row.layer} {row.what} is {row.found}, wanted {row.wanted}{source}"
 
 
-def processes(before: Sequence[Report], after: Sequence[Report] | None) -> list[WitnessRow]:
-    """Somebody answers; after the window the same processes answer as before it."""
+def processes(
+    before: Sequence[Report], after: Sequence[Report] | None, expected: Sequence[Place] = ()
+) -> list[WitnessRow]:
+    """API server, core and every worker rank answer; after the window the same processes answer as before it."""
     there = ", ".join(map(str, before)) or "nobody"
-    found = [
-        WitnessRow(ENGINE, "attested", "processes answering", "at least one", there, bool(before), "engine_report")
-    ]
+    needed = dict.fromkeys([*expected, *(("Worker", rank) for rank in range(_world_size(before)))])
+    wanted = ", ".join(f"{role} {rank}" for role, rank in needed) or "at least one"
+    complete = bool(before) and needed.keys() <= {report.place for report in before}
+    found = [WitnessRow(ENGINE, "attested", "processes answering", wanted, there, complete, "engine_report")]
     if after is None:
         return found
     pids = {report.place: report.pid for report in after}
@@ -81,6 +91,25 @@ def processes(before: Sequence[Report], after: Sequence[Report] | None) -> list[
         found.append(
             WitnessRow(ENGINE, "attested", what, f"pid {report.pid}", words, pid == report.pid, "engine_report")
         )
+    return found
+
+
+def _world_size(reports: Sequence[Report]) -> int:
+    """The worker ranks that the engine's own processes count; 0 where none says."""
+    return max((int(report.section("resolved").get("world_size", 0)) for report in reports), default=0)
+
+
+def faulty_reports(reports: Sequence[Report]) -> list[WitnessRow]:
+    """A section that a process could not fill holds an error instead: nothing is known of it, so it is not ok."""
+    found = []
+    for report in reports:
+        for name in ("environment", "resolved", "behaved"):
+            if error := report.section(name).get("error"):
+                found.append(WitnessRow(ENGINE, "attested", f"{name} report", "told", str(error), False, str(report)))
+        for entry in report.raw.get("modules", ()):
+            if "error" in entry:
+                told = str(entry["error"])
+                found.append(WitnessRow(ENGINE, "attested", "modules report", "told", told, False, str(report)))
     return found
 
 

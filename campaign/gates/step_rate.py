@@ -15,6 +15,7 @@ from verdict.words import Verdict
 
 GATE = "step_rate"
 LABEL = "step/s"
+SUSPECT = "the counters are suspect"
 ADDS_UP_WITHIN_LN = 0.005
 
 
@@ -33,7 +34,13 @@ class StepRate:
         if missing:
             return GateResult(GATE, Verdict.FAIL, f"{head(Verdict.FAIL, LABEL)}{missing}: no rate of lost answers")
         found = judge_claim(GATE, claim, evidence)
-        return replace(found, details=found.details + consistency(evidence)) if found.judgement else found
+        if not found.judgement:
+            return found
+        told = consistency(evidence)
+        if any(SUSPECT in line for line in told):
+            line = f"{head(Verdict.INVALID, LABEL)}no rate: {told[0]}"
+            return GateResult(GATE, Verdict.INVALID, line)
+        return replace(found, details=found.details + told)
 
 
 def consistency(evidence: Evidence) -> tuple[str, ...]:
@@ -43,7 +50,7 @@ def consistency(evidence: Evidence) -> tuple[str, ...]:
         return ()
     tok, step, length = (part or 0.0 for part in parts)
     rest = tok - step - length
-    adds_up = "adds up" if abs(rest) <= ADDS_UP_WITHIN_LN else "does not add up, the counters are suspect"
+    adds_up = "adds up" if abs(rest) <= ADDS_UP_WITHIN_LN else f"does not add up, {SUSPECT}"
     terms = f"ln tok/s {tok:+.4f} = ln step/s {step:+.4f} + ln acceptance length {length:+.4f}"
     return (f"{terms}, rest {rest:+.4f}: {adds_up}",)
 

@@ -20,7 +20,7 @@ HOUSE_ORDER = [70, 2, 6, 5, 1, 4, 3, 7, 0]  # house.md: worst first for gates an
         (errors.HostUnfitError, 4),
         (errors.SkippedError, 7),
         (errors.EngineFailedError, 1),
-        (errors.TrackingError, 70),
+        (errors.TrackingError, 4),
         (CampaignError, 70),
     ],
     ids=lambda value: getattr(value, "__name__", value),

@@ -162,6 +162,12 @@ def test_arms_that_resolve_alike_are_invalid(line: Line) -> None:
     assert gates(done.stdout) == {}
 
 
+def test_engines_that_show_no_difference_at_all_are_invalid_even_without_a_knob(line: Line) -> None:
+    done = line.run("fake8", "arms.candidate.overlays=[]", "~arms.candidate.knobs.fake_async")
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "arms identical: both engines run the same files" in done.stdout
+
+
 def test_a_drifted_preimage_is_six_and_nothing_is_booted(line: Line) -> None:
     done = line.run("fake8", "arms.candidate.overlays=[fake_drifted]")
     assert done.returncode == 6

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from campaign.checks import Check, Prompt
 from campaign.client import Client, Sample
 from campaign.config import Workload
-from campaign.errors import EngineFailedError, InvalidError
+from campaign.errors import EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import DraftCounts
-from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, until_the_end, warm_up
+from campaign.window import Measured, _worst, acceptance_metrics, measure, natural, pooled, until_the_end, warm_up
 from tests.fakes.streams import DONE, Drafting, chunk, sample, serving, usage
 
 TIMEOUT_S = 10.0
@@ -39,8 +39,9 @@ def workload(**fields: int) -> Workload:
 
 def window(folder: Path, measured: Workload | None = None, **fields: object) -> Measured:
     """One measured window on an engine with these faults."""
+    drafting = fields.pop("drafting", True)
     with engine(**fields) as (client, _):
-        return measure(client, PROMPTS, measured or workload(), TIMEOUT_S, folder)
+        return measure(client, PROMPTS, measured or workload(), TIMEOUT_S, folder, drafting=bool(drafting))
 
 
 # the measured window
@@ -82,7 +83,7 @@ def test_acceptance_is_counted_per_position_from_the_window_alone(steady: tuple[
 def test_every_prompt_is_sent_in_the_same_order_each_repeat(steady: tuple[Measured, Path]) -> None:
     measured, _ = steady
     assert [s.prompt_id for s in measured.samples] == ["p0", "p1", "p0", "p1"]
-    assert [a.prompt_id for a in measured.answers] == ["p0", "p1"]
+    assert [a.prompt_id for a in measured.answers] == ["p0", "p1", "p0.turn2", "p1.turn2"]
 
 
 def test_both_scrapes_are_kept_beside_the_boot(steady: tuple[Measured, Path]) -> None:
@@ -92,15 +93,15 @@ def test_both_scrapes_are_kept_beside_the_boot(steady: tuple[Measured, Path]) ->
     assert kept[0] != kept[1]
 
 
-def test_requests_of_somebody_else_before_the_window_are_invalid(tmp_path: Path) -> None:
+def test_requests_of_somebody_else_before_the_window_void_it(tmp_path: Path) -> None:
     """D12: running gauge 2 before the start."""
-    with pytest.raises(InvalidError, match="2 requests of somebody else are running"):
+    with pytest.raises(HostUnfitError, match="2 requests of somebody else are running"):
         window(tmp_path, running=2)
 
 
-def test_requests_of_somebody_else_within_the_window_are_invalid(tmp_path: Path) -> None:
+def test_requests_of_somebody_else_within_the_window_void_it(tmp_path: Path) -> None:
     """D12: more finished than we sent."""
-    with pytest.raises(InvalidError, match="window shared: 4 requests finished in it, 2 were ours"):
+    with pytest.raises(HostUnfitError, match="window shared: 4 requests finished in it, 2 were ours"):
         window(tmp_path, foreign=1)
 
 
@@ -119,7 +120,7 @@ def test_a_disturbed_window_is_measured_again_and_the_discard_is_counted(tmp_pat
 
 def test_windows_that_are_always_disturbed_give_no_number(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidError, match=r"contended: \d windows in a row were disturbed; the last one: window shared"
+        HostUnfitError, match=r"contended: \d windows in a row were disturbed; the last one: window shared"
     ):
         window(tmp_path, foreign=1)
 
@@ -131,8 +132,8 @@ def test_an_answer_shorter_than_asked_is_invalid_and_named(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("clock", [1.5, 0.5], ids=["engine says more", "engine says less"])
-def test_clocks_that_disagree_are_invalid(tmp_path: Path, clock: float) -> None:
-    with pytest.raises(InvalidError, match="clocks disagree: client and engine differ by"):
+def test_clocks_that_disagree_void_the_window(tmp_path: Path, clock: float) -> None:
+    with pytest.raises(HostUnfitError, match="clocks disagree: client and engine differ by"):
         window(tmp_path, clock=clock)
 
 
@@ -143,9 +144,15 @@ def test_counters_that_contradict_the_tokens_are_invalid(tmp_path: Path) -> None
 
 def test_without_speculation_a_step_is_an_engine_iteration(tmp_path: Path) -> None:
     """house.md: engine iterations instead of drafts when not speculating; the prefill is no decode step."""
-    measured = window(tmp_path, workload(max_tokens=16), k=0, **STEADY)
+    measured = window(tmp_path, workload(max_tokens=16), k=0, drafting=False, **STEADY)
     assert (measured.counts, "acceptance_length" in measured.metrics) == (None, False)
     assert measured.metrics["step_per_s"] == pytest.approx(2 * 15 / measured.delta.total("decode_s"))
+
+
+def test_an_engine_that_was_to_draft_and_did_not_has_no_step_rate(tmp_path: Path) -> None:
+    """B9, B11: iterations instead would compare two things under one name."""
+    measured = window(tmp_path, workload(max_tokens=16), k=0, **STEADY)
+    assert "step_per_s" not in measured.metrics
 
 
 def bursts() -> Iterator[bytes | float]:
@@ -171,7 +178,7 @@ def test_a_stream_in_bursts_is_not_timed_by_its_chunks(tmp_path: Path) -> None:
         done.append(body)
         yield DONE
 
-    with serving(answer, {"/metrics": metrics}) as server, pytest.raises(InvalidError, match="clocks disagree"):
+    with serving(answer, {"/metrics": metrics}) as server, pytest.raises(HostUnfitError, match="clocks disagree"):
         measure(Client(server.url, "m"), PROMPTS[:1], workload(max_tokens=384), TIMEOUT_S, tmp_path)
 
 
@@ -356,3 +363,22 @@ def test_pooling_does_not_depend_on_the_order_of_the_prompts(truths: list[Truth]
 def test_acceptance_goes_by_position_in_points_and_is_left_out_when_nothing_was_drafted(counts, metrics) -> None:
     """B9."""
     assert acceptance_metrics(counts) == metrics
+
+
+# answers that count
+
+
+def asked(text: str, *ids: int) -> Sample:
+    return Sample("q0", text, ids, "stop", 12, 0, tuple(range(len(ids))), (1,) * len(ids))
+
+
+def test_a_second_try_does_not_repair_a_wrong_answer() -> None:
+    right = Prompt("q0", "quality", None, "2 + 3", 8, Check("exact", "5"))
+    answer = _worst(right, (asked("4", 4), asked("5", 5)))
+    assert (answer.ok, answer.text) == (False, "4")
+
+
+def test_good_answers_that_differ_in_one_boot_make_nothing_comparable() -> None:
+    right = Prompt("q0", "quality", None, "2 + 3", 8, Check("contains", "5"))
+    with pytest.raises(InvalidError, match="two ways"):
+        _worst(right, (asked("5", 5), asked("It is 5", 6, 5)))

@@ -177,8 +177,10 @@ class Drafting:
         while given < length:
             yield self.step_s
             shown = min(self._drafted() + 1, length - given)
-            given, together, waiting = given + shown, shown + waiting, 0
-            yield chunk("나" * together, [2] * together, ("stop" if ends else "length") if given == length else None)
+            given += shown
+            text, ids = "가" * waiting + "나" * shown, [1] * waiting + [2] * shown
+            yield chunk(text, ids, ("stop" if ends else "length") if given == length else None)
+            waiting = 0
         self._finished(given, time.monotonic() - started)
         yield usage(given)
         yield DONE

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from campaign.engine import witness
-from campaign.engine.reports import Report
+from campaign.engine import behaved, witness
+from campaign.engine.reports import EVERY_ROLE, Place, Report
 from campaign.engine.spec import EngineSpec
 from campaign.engine.witness import KnobAsked
 
@@ -213,7 +213,7 @@ def test_overlaid_code_is_attested_as_it_was_loaded(
     spec: EngineSpec, change: dict[str, str], found: str | None
 ) -> None:
     entry = {"module": "vllm.platforms.cpu", "file": f"{spec.stage_path}/vllm/platforms/cpu.py", "sha256": SHA} | change
-    report = replace(BEFORE, raw=BEFORE.raw | {"modules": [entry, {"error": "unreadable"}]})
+    report = replace(BEFORE, raw=BEFORE.raw | {"modules": [entry]})
     rows = [row for row in witness.rows([], [report], None, spec=spec, log="", staged=[Staged()]) if not row.ok]
     assert [row.layer for row in rows] == ([] if found is None else ["attested"])
     assert found is None or found in rows[0].found
@@ -237,3 +237,55 @@ def test_a_plain_counter_counts_its_growth(spec: EngineSpec) -> None:
     grown = replace(AFTER, raw=AFTER.raw | {"behaved": AFTER.raw["behaved"] | {"steps": 19}})
     assert broken(spec, replace(ON, behaved={"steps": {"min": 10, "max": 10}}), after=(grown,)) == []
     assert broken(spec, replace(ON, behaved={"tokens_in_flight_max": {"min": 12}}), after=(grown,)) == []
+
+
+@pytest.mark.parametrize(
+    ("silent", "expected", "world_size"),
+    [
+        pytest.param("Worker", EVERY_ROLE, 1, id="a worker that does not answer"),
+        pytest.param("EngineCore", EVERY_ROLE, 1, id="a core that does not answer"),
+        pytest.param("nobody", EVERY_ROLE, 2, id="a second rank that the engine counts and that is silent"),
+        pytest.param("nobody", (*EVERY_ROLE, ("Worker", 3)), 1, id="a rank that the arguments make and that is silent"),
+    ],
+)
+def test_a_process_that_is_silent_is_a_doubt(silent: str, expected: tuple[Place, ...], world_size: int) -> None:
+    answering = [answer_of(role, rank, world_size) for role, rank in EVERY_ROLE if role != silent]
+    row = witness.processes(answering, None, expected)[0]
+    assert not row.ok
+
+
+def test_every_process_answering_is_no_doubt() -> None:
+    answering = [answer_of(role, rank, 1) for role, rank in EVERY_ROLE]
+    assert witness.processes(answering, None, EVERY_ROLE)[0].ok
+
+
+def test_a_report_that_holds_only_an_error_is_a_doubt() -> None:
+    raw = {"resolved": {"error": "AttributeError: no such thing"}, "modules": [{"error": "no list"}]}
+    rows = witness.faulty_reports([Report("Worker", 0, 7, raw)])
+    assert [(row.what, row.ok) for row in rows] == [("resolved report", False), ("modules report", False)]
+
+
+def answer_of(role: str, rank: int, world_size: int) -> Report:
+    return Report(role, rank, 7 + rank, {"resolved": {"world_size": world_size}})
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "ok"),
+    [
+        pytest.param(8, 121, True, id="nearly always two in flight"),
+        pytest.param(60, 60, True, id="half of the steps"),
+        pytest.param(121, 20, False, id="two in flight for a few steps only"),
+    ],
+)
+def test_a_behaviour_must_hold_for_half_of_the_window(one: int, two: int, ok: bool) -> None:
+    before = Report("EngineCore", 0, 7, {"behaved": {"batches_in_flight": {"1": 1, "2": 400}}})
+    after = Report("EngineCore", 0, 7, {"behaved": {"batches_in_flight": {"1": 1 + one, "2": 400 + two}}})
+    (row,) = behaved.rows("async_dflash", {"batches_in_flight_max": {"min": 2}}, [before], [after])
+    assert row.ok is ok
+
+
+def test_one_step_over_the_limit_is_enough_to_break_it() -> None:
+    before = Report("EngineCore", 0, 7, {"behaved": {"batches_in_flight": {"1": 1}}})
+    after = Report("EngineCore", 0, 7, {"behaved": {"batches_in_flight": {"1": 900, "2": 1}}})
+    (row,) = behaved.rows("serve.async_scheduling", {"batches_in_flight_max": {"max": 1}}, [before], [after])
+    assert not row.ok
