@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from statistics import fmean
 
 from campaign.evidence import DraftCounts, Evidence
@@ -41,6 +42,7 @@ class Acceptance:
         base, candidate = _totals(evidence, "A"), _totals(evidence, "B")
         if base is None or candidate is None:
             return unjudged(GATE, LABEL, "one arm has no boot yet")
+        base, candidate = _same_length(base, candidate)
         details, numbers = tuple(_position_lines(base, candidate)), _numbers(base, candidate)
         broken = self._ineffective(base, candidate) or self._collapse(base, candidate)
         if broken:
@@ -56,7 +58,7 @@ class Acceptance:
         return ""
 
     def _collapse(self, base: DraftCounts, candidate: DraftCounts) -> str:
-        pairs = zip(_conditional(base), _conditional(candidate), strict=False)
+        pairs = zip(_conditional(base), _conditional(candidate), strict=True)
         for position, (ours, theirs) in enumerate(pairs, start=1):
             if min(ours.reached, theirs.reached) < self.min_reached or theirs.rate >= self.collapse_ratio * ours.rate:
                 continue
@@ -129,8 +131,15 @@ def _totals(evidence: Evidence, letter: str) -> DraftCounts | None:
     counts = [boot.natural for boot in sound(evidence, letter) if boot.natural]
     if not counts:
         return None
-    accepted = tuple(sum(column) for column in zip(*(found.accepted for found in counts), strict=False))
+    accepted = tuple(sum(column) for column in zip_longest(*(found.accepted for found in counts), fillvalue=0))
     return DraftCounts(sum(found.drafts for found in counts), accepted)
+
+
+def _same_length(base: DraftCounts, candidate: DraftCounts) -> tuple[DraftCounts, DraftCounts]:
+    """Both with the positions of the longer one: a position that an arm never shows was never accepted there."""
+    longest = max(len(base.accepted), len(candidate.accepted))
+    padded = [c.accepted + (0,) * (longest - len(c.accepted)) for c in (base, candidate)]
+    return DraftCounts(base.drafts, padded[0]), DraftCounts(candidate.drafts, padded[1])
 
 
 def _conditional(counts: DraftCounts) -> list[Conditional]:

@@ -250,3 +250,31 @@ def test_inspect_shows_what_a_run_found(line: Line) -> None:
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "boot 3/3" in done.stdout
+
+
+def test_a_patch_without_a_knob_never_passes_because_nothing_shows_that_it_works(line: Line) -> None:
+    done = line.run("fake8", "arms.candidate.overlays=[fake_async,fake_comment]")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "overlay fake_comment: no knob with a witness" in done.stdout
+
+
+def test_a_stage_that_is_edited_between_two_boots_is_drift_and_gives_no_verdict(line: Line, tmp_path: Path) -> None:
+    runner = line.start("fake8", "bracket.schedule=ABBA", f"host.cache_dir={tmp_path / 'own'}")
+    until(lambda: bool(list(line.folder.glob("*/journal.jsonl"))) and finished_boots(line.only_run()) >= 1)
+    for core in (tmp_path / "own" / "stages").glob("*/vllm/v1/engine/core.py"):
+        text = core.read_text()
+        core.parent.chmod(0o755)
+        core.chmod(0o644)
+        core.write_text(text.replace("STEP_FACTOR = 1.0", "STEP_FACTOR = 1.3"))
+    told, _ = runner.communicate(timeout=WAIT_S)
+    assert runner.returncode == 6, told
+    assert "drift (6)" in told
+    assert "verdict" not in told.splitlines()[-1]
+
+
+def test_a_run_without_a_tracker_is_imported_beside_the_runs(line: Line) -> None:
+    line.run("fake8", "bracket.schedule=ABA")
+    words = line.command("import", str(line.only_run()))
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (line.folder / "mlflow.db").is_file()

@@ -130,3 +130,9 @@ def test_numbers_carry_every_position_of_both_arms():
 
 def test_the_limit_of_collapse_is_a_field():
     assert check(candidate=drafts(781, 500, 320, 200, 120), gate=Acceptance(collapse_ratio=0.9)).verdict is Verdict.FAIL
+
+
+def test_an_arm_that_shows_fewer_positions_has_collapsed_there():
+    result = check(candidate=drafts(781, 640))
+    assert result.verdict is Verdict.FAIL
+    assert "chain collapse after pos2" in result.line
