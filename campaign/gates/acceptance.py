@@ -42,9 +42,10 @@ class Acceptance:
         base, candidate = _totals(evidence, "A"), _totals(evidence, "B")
         if base is None or candidate is None:
             return unjudged(GATE, LABEL, "one arm has no boot yet")
+        useless = self._ineffective(base, candidate)
         base, candidate = _same_length(base, candidate)
         details, numbers = tuple(_position_lines(base, candidate)), _numbers(base, candidate)
-        broken = self._ineffective(base, candidate) or self._collapse(base, candidate)
+        broken = useless or self._collapse(base, candidate)
         if broken:
             return GateResult(GATE, Verdict.FAIL, head(Verdict.FAIL, LABEL) + broken, details, numbers)
         found = self._claimed(evidence)
