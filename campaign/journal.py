@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields
@@ -107,6 +108,10 @@ class RunFolder:
             file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
+
+    def keep(self, boot: BootRecord) -> None:
+        """A finished boot in the journal; from here on no kill can lose it."""
+        self.append({"event": "boot", "time_unix_s": time.time(), "boot": plain(boot)})
 
     def events(self) -> list[dict[str, Any]]:
         """All whole lines; a torn last line is dropped."""

@@ -1,7 +1,6 @@
 """The bracket: its boots in order, each journaled before the next, then the gates. Reads as the run does."""
 
 import json
-import time
 from dataclasses import dataclass
 
 from campaign.console import format_boot
@@ -9,7 +8,6 @@ from campaign.disclosure import shown
 from campaign.errors import DriftError, ExitCode, InvalidError, worst
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
-from campaign.journal import plain
 from campaign.names import BASE, CANDIDATE
 from campaign.plan import Plan
 from campaign.preflight import model_stamp
@@ -48,7 +46,7 @@ def run_bracket(bench: Bench) -> Outcome:
         _check_models(bench.plan, records)
         record = _proven_unlike(bench.plan, records, run_boot(bench, boot))
         records.append(record)
-        bench.folder.append({"event": "boot", "time_unix_s": time.time(), "boot": plain(record)})
+        bench.folder.keep(record)
         for line in format_boot(record, len(bench.plan.boots), _left_s(bench.plan, records)):
             bench.say(line)
     return judge(bench.plan, tuple(records))

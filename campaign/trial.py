@@ -78,8 +78,13 @@ def run_boot(bench: Bench, boot: PlannedBoot) -> BootRecord:
     draft = Draft(boot)
     engine_spec = specify(bench, boot)
     write_asked(bench, boot, engine_spec)
-    with draft.timed("total"):
-        record = _outcome(bench, draft, engine_spec)
+    try:
+        with draft.timed("total"):
+            record = _outcome(bench, draft, engine_spec)
+    except KeyboardInterrupt:
+        if draft.finished is not None:  # interrupted while it was being stopped: the measurement itself is whole
+            bench.folder.keep(replace(draft.finished, seconds=dict(draft.seconds)))
+        raise
     record = replace(record, seconds=dict(draft.seconds))
     write_json(bench.folder.boot(boot.name) / "verdicts.json", _verdicts(record, draft))
     return record
