@@ -17,6 +17,7 @@ from verdict.words import Verdict
 GATE = "acceptance"
 LABEL = "acceptance"
 CLAIMED_POSITION = re.compile(r"acceptance_pos(\d+)_pp")
+MEAN_DIGITS = 9  # of a mean over unequally many boots; equal rates must differ by exactly nothing
 PROVES_A_DRAFTER = 3  # draft tokens from which a length near 1 says that the drafter is useless (cases C5)
 
 
@@ -104,7 +105,7 @@ def paired_differences(evidence: Evidence, claim: Claim) -> list[float]:
     if found is None:
         return []
     base, candidate = (_prompt_rates(evidence, letter, int(found[1])) for letter in "AB")
-    return [candidate[prompt] - base[prompt] for prompt in sorted(base.keys() & candidate.keys())]
+    return [round(candidate[prompt] - base[prompt], MEAN_DIGITS) for prompt in sorted(base.keys() & candidate.keys())]
 
 
 def _prompt_rates(evidence: Evidence, letter: str, position: int) -> dict[str, float]:
