@@ -9,6 +9,7 @@ from campaign.engine import processes
 
 SHM = Path("/dev/shm")
 PREFIX = f"{SHM}/"
+INODE_COLUMN = 4  # of a line of /proc/PID/maps
 
 
 def names() -> frozenset[str]:
@@ -17,8 +18,12 @@ def names() -> frozenset[str]:
 
 
 def held_by(pids: Iterable[int]) -> frozenset[str]:
-    """The segments that these processes have mapped or open."""
-    return frozenset(name for pid in pids for name in _mapped(pid) | _opened(pid))
+    """The segments and semaphores that these processes have mapped or open.
+
+    By inode: glibc makes a named semaphore under a name that it then replaces, and the map keeps the first one.
+    """
+    inodes = {inode for pid in pids for inode in _mapped(pid) | _opened(pid)}
+    return frozenset(name for name in names() if _inode(SHM / name) in inodes) if inodes else frozenset()
 
 
 def sweep(ours: frozenset[str], before: frozenset[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -39,22 +44,26 @@ def _paths(found: frozenset[str]) -> tuple[str, ...]:
     return tuple(PREFIX + name for name in sorted(found))
 
 
-def _mapped(pid: int) -> set[str]:
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def _mapped(pid: int) -> set[int]:
     try:
         lines = (processes.PROC / str(pid) / "maps").read_text(errors="replace").splitlines()
     except OSError:
         return set()
-    return {_name(line[line.index(PREFIX) :]) for line in lines if PREFIX in line}
+    return {int(line.split(maxsplit=5)[INODE_COLUMN]) for line in lines if PREFIX in line}
 
 
-def _opened(pid: int) -> set[str]:
-    found = set()
+def _opened(pid: int) -> set[int]:
+    found: set[int | None] = set()
     with contextlib.suppress(OSError):
         for descriptor in (processes.PROC / str(pid) / "fd").iterdir():
             with contextlib.suppress(OSError):
-                found.add(str(descriptor.readlink()))
-    return {_name(path) for path in found if path.startswith(PREFIX)}
-
-
-def _name(path: str) -> str:
-    return path.removeprefix(PREFIX).removesuffix(" (deleted)")
+                if str(descriptor.readlink()).startswith(PREFIX):
+                    found.add(_inode(descriptor))
+    return {inode for inode in found if inode is not None}

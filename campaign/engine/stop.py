@@ -69,6 +69,7 @@ def sweep(run_marker: str, timeout_s: float) -> tuple[str, ...]:
     found = _marked(run_marker)
     names = tuple(str(proc) for proc in found)
     tmp_dirs = {folder for proc in found if (folder := _tmp_dir(proc.pid))}
+    segments = shared_memory.held_by(proc.pid for proc in found)
     send(found, signal.SIGTERM)
     deadline = time.monotonic() + timeout_s
     while (found := _marked(run_marker)) and time.monotonic() < deadline:
@@ -79,6 +80,7 @@ def sweep(run_marker: str, timeout_s: float) -> tuple[str, ...]:
         time.sleep(POLL_S)
     for folder in tmp_dirs:
         shutil.rmtree(folder, ignore_errors=True)
+    shared_memory.sweep(segments, frozenset())
     return names
 
 
