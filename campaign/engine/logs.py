@@ -8,6 +8,10 @@ TAIL_LINES = 40
 TAIL_BYTES = 64 * 1024
 KV_SIZE = re.compile(r"KV cache size: ([\d,]+) tokens")
 KV_CONCURRENCY = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.,]+)x")
+PARTING_NOISE = re.compile(
+    r"^\s*- (?:leaked |\.\.\. skipped)|^nanobind: |nanobind\.readthedocs"
+    r"|resource_tracker: There appear|warn\('resource_tracker"
+)
 UNKNOWN_VARIABLE = re.compile(r"Unknown vLLM environment variable detected: (\w+)")
 ATTENTION_BACKEND = re.compile(r"Using (?:AttentionBackendEnum\.)?(\w+) (?:attention )?backend", re.IGNORECASE)
 WORTH_SHOWING = re.compile(
@@ -34,13 +38,16 @@ def read(log_file: Path) -> str:
 
 
 def tail(log_file: Path, lines: int = TAIL_LINES) -> tuple[str, ...]:
-    """The last lines, read from the end so that a huge log costs nothing; blank ones are left out."""
+    """The last lines, read from the end so that a huge log costs nothing.
+
+    Blank lines are left out, and what interpreters say of leaks as they end: it buries the reason of a death.
+    """
     if not log_file.exists():
         return ()
     with log_file.open("rb") as file:
         file.seek(max(0, log_file.stat().st_size - TAIL_BYTES))
         found = file.read().decode("utf-8", "replace").splitlines()
-    return tuple(line.rstrip() for line in found if line.strip())[-lines:]
+    return tuple(line.rstrip() for line in found if line.strip() and not PARTING_NOISE.search(line))[-lines:]
 
 
 def kv(text: str) -> KvLog | None:

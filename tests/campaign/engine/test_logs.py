@@ -72,3 +72,12 @@ def test_decisions_of_the_engine_that_change_the_measurement_are_shown() -> None
         "WARNING Model Runner V2 requires Triton; using the V1 model runner instead."
     )
     assert len(logs.worth_showing(text)) == 2
+
+
+def test_the_tail_leaves_out_what_interpreters_say_of_leaks_as_they_end(tmp_path):
+    log = tmp_path / "engine.log"
+    noise = 'nanobind: leaked 3 functions!\n - leaked function "reset_type"\n - ... skipped remainder\n'
+    log.write_text(
+        f"EngineDeadError: EngineCore died\n{noise}  warnings.warn('resource_tracker: There appear to be %d '\n"
+    )
+    assert logs.tail(log) == ("EngineDeadError: EngineCore died",)
