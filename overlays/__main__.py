@@ -5,26 +5,35 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from overlays import smoke
 from overlays.base import BaseTree, base_tree
+from overlays.compose import survey
 from overlays.errors import DriftError, OverlayError
 from overlays.manifest import known, load, with_required
 from overlays.pin import pin
-from overlays.stage import check
+from overlays.rebase import rebase
+from overlays.review import PAGE, format_lines, leave
+from overlays.rows import Row, expect_fit
+from overlays.sources import ENGINE, ROOT, engine_of
+from overlays.stage import stage
 from overlays.values import Overlay
 
-ENGINE = Path(__file__).parents[1] / ".venv-engine" / "bin" / "python"
 HELP = """
 An overlay is a patch over the engine's files (or a plugin hook into them), pinned by hash, off by default.
 
   python -m overlays list                    one line an overlay: name, knobs, engines, why
   python -m overlays show async_dflash       all that its manifest says, and what its witness asks of the engine
   python -m overlays verify                  does every overlay fit the engine in .venv-engine? one line each
+  python -m overlays verify engine_report async_dflash        as one set: one line for each of its files
+  python -m overlays verify async_dflash --import             and do its modules import there? (stages it first)
   python -m overlays verify --python /opt/engine/bin/python --overlay-path ./mine
   python -m overlays pin my_overlay --overlay-path ./mine     write its hashes into its manifest (review them first)
+  python -m overlays rebase async_dflash --from 0.29.0 --to 0.31.0    carry it over; the result is left for review
 
 Exit codes: 0 all well; 2 configuration (unknown name, bad manifest, no target for this engine, two overlays on one
-file); 6 drift (the engine's file, or the patched one, is not the pinned one). For a new
-overlay, copy overlays/async_dflash; see overlays/README.md."""
+file); 6 drift (the engine's file, or the patched one, is not the pinned one; an overlaid module does not import; a
+hunk no longer applies). For a new overlay, copy overlays/async_dflash; see overlays/README.md."""
+STAGES = ROOT / "runs" / "cache" / "stages"  # where the runner keeps them too
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,14 +55,24 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m overlays", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|verify|pin")
-    for verb, takes_name in (("list", False), ("show", True), ("verify", False), ("pin", True)):
-        sub = verbs.add_parser(verb)
-        if takes_name:
-            sub.add_argument("name")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|verify|pin|rebase")
+    made = {verb: verbs.add_parser(verb) for verb in ("list", "show", "verify", "pin", "rebase")}
+    for verb, sub in made.items():
         sub.add_argument("--overlay-path", action="append", default=[], type=Path, metavar="DIR", help="more overlays")
+        if verb in ("show", "pin", "rebase"):
+            sub.add_argument("name")
         if verb in ("verify", "pin"):
             sub.add_argument("--python", default=ENGINE, type=Path, metavar="P", help="the engine's interpreter")
+    verify, carry = made["verify"], made["rebase"]
+    verify.add_argument("names", nargs="*", metavar="NAME", help="as one set; none: every overlay by itself")
+    verify.add_argument("--import", dest="imports", action="store_true", help="try the imports in a stage too")
+    verify.add_argument("--stages", default=STAGES, type=Path, metavar="DIR", help="where stages are kept")
+    for option, what in (("--from", "fits now"), ("--to", "is to fit")):
+        carry.add_argument(
+            option, dest=option.strip("-") + "_engine", required=True, metavar="ENGINE",
+            help=f"the engine that it {what}: a version, an interpreter, or an unpacked wheel",
+        )  # fmt: skip
+    carry.add_argument("--out", type=Path, metavar="DIR", help="default build/rebase/NAME-VERSION")
     return parser
 
 
@@ -65,25 +84,65 @@ def _run(asked: argparse.Namespace) -> int:
     elif asked.verb == "pin":
         required = with_required(load(asked.name, asked.overlay_path).requires, asked.overlay_path)
         print("\n".join(pin(base_tree(asked.python), load(asked.name, asked.overlay_path), required)))
+    elif asked.verb == "rebase":
+        return _rebase(asked)
     else:
-        return _verify(base_tree(asked.python), asked.overlay_path)
+        return _verify(asked, base_tree(asked.python))
     return 0
 
 
-def _verify(base: BaseTree, search: Sequence[Path]) -> int:
+def _verify(asked: argparse.Namespace, base: BaseTree) -> int:
     print(f"engine {base.version} ({base.build}) at {base.package}")
-    codes = [_verify_one(base, name, search) for name in known(search)]
+    if asked.names:
+        return _verify_set(asked, base)
+    codes = [_verify_one(asked, base, name) for name in known(asked.overlay_path)]
     return next((code for code in (2, 6) if code in codes), 0)
 
 
-def _verify_one(base: BaseTree, name: str, search: Sequence[Path]) -> int:
+def _verify_one(asked: argparse.Namespace, base: BaseTree, name: str) -> int:
     try:
-        check(base, with_required([name], search))
+        overlays = with_required([name], asked.overlay_path)
+        expect_fit(survey(base, overlays).rows)
+        _try_imports(asked, base, overlays)
     except OverlayError as error:
         print(f"{name:24} {'DRIFT' if isinstance(error, DriftError) else 'WRONG'}  {error}")
         return exit_code(error)
     print(f"{name:24} fits")
     return 0
+
+
+def _verify_set(asked: argparse.Namespace, base: BaseTree) -> int:
+    """Every row of the composed manifest, the wrong ones explained."""
+    overlays = with_required(asked.names, asked.overlay_path)
+    rows = survey(base, overlays).rows
+    for row in rows:
+        print(format_row(row))
+    expect_fit(rows)
+    _try_imports(asked, base, overlays)
+    print(f"all {len(rows)} files of {len(overlays)} overlays fit{' and import' if asked.imports else ''}")
+    return 0
+
+
+def _try_imports(asked: argparse.Namespace, base: BaseTree, overlays: Sequence[Overlay]) -> None:
+    if asked.imports:
+        smoke.expect_imports(base, stage(base, overlays, asked.stages))
+
+
+def _rebase(asked: argparse.Namespace) -> int:
+    overlay = load(asked.name, asked.overlay_path)
+    old, new = engine_of(asked.from_engine), engine_of(asked.to_engine)
+    rebased = rebase(overlay, with_required(overlay.requires, asked.overlay_path), old, new)
+    out = asked.out or ROOT / "build" / "rebase" / f"{overlay.name}-{new.version}"
+    leave(rebased, out)
+    print(f"{overlay.name}: vLLM {old.version} ({old.build}) to {new.version} ({new.build})")
+    print("\n".join(format_lines(rebased)))
+    print(f"review  {out / PAGE}")
+    return 0 if rebased.settled else 6
+
+
+def format_row(row: Row) -> str:
+    """One file of a composed manifest."""
+    return f"{row.overlay:24} {row.kind.value:8} {row.path:44} {row.state}"
 
 
 def format_line(overlay: Overlay) -> str:
@@ -106,8 +165,10 @@ def format_whole(overlay: Overlay) -> str:
             lines.append(f"  at {value}    the engine must show {witness.resolved}, {witness.behaved}")
     if overlay.plugin:
         lines.append(f"plugin    {overlay.plugin.object}, wraps {', '.join(overlay.plugin.wraps)}")
+    lines += [f"landed    {part.what}: engines whose {part.path} holds {part.text!r}" for part in overlay.landed]
     for target in overlay.targets:
-        lines.append(f"target    vLLM {target.version} ({', '.join(target.builds)})")
+        unread = "" if target.reviewed else ", not reviewed"
+        lines.append(f"target    vLLM {target.version} ({', '.join(target.builds)}{unread})")
         lines += [
             f"  {file.path}  {_how(file.patch, file.added)}  -> {file.postimage_sha256[:12]}" for file in target.files
         ]

@@ -1,4 +1,4 @@
-"""The two ways an overlay can be refused. Who catches them decides the exit code: 2 for the first, 6 for the second."""
+"""The ways an overlay can be refused. Who catches them decides the exit code: 6 for drift, 2 for the rest."""
 
 
 class OverlayError(Exception):
@@ -7,3 +7,7 @@ class OverlayError(Exception):
 
 class DriftError(OverlayError):
     """What is on disk is not what was pinned: a preimage, a postimage or a stage (exit 6)."""
+
+
+class ImportsError(DriftError):
+    """The hashes fit, but an overlaid module does not import in this engine: a module or a name is missing (exit 6)."""

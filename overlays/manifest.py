@@ -3,17 +3,20 @@
 The format is in overlays/README.md. All is checked here, at the door; names match a pattern before they become paths.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 from overlays.errors import OverlayError
+from overlays.knobs import NAME, VARIABLE, knob
 from overlays.schema import Table
-from overlays.values import Knob, Overlay, PatchedFile, Plugin, Target, Upstream, Witness
+from overlays.values import Knob, Landed, Overlay, PatchedFile, Plugin, Target, Upstream, Witness
 
 __all__ = [
     "Knob",
+    "Landed",
     "Overlay",
     "PatchedFile",
     "Plugin",
@@ -29,13 +32,12 @@ __all__ = [
 BUILT_IN = Path(__file__).parent
 MANIFEST = "manifest.toml"
 
-NAME = r"[a-z][a-z0-9_]*"
-VARIABLE = r"[A-Z][A-Z0-9_]*"
 VERSION = r"\d+(\.\d+)+[a-z0-9.]*"
 SHA256 = r"[0-9a-f]{64}"
 OBJECT = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*:[a-z][a-z0-9_]*"
 _PART = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*"
-ENGINE_PATH = rf"vllm(/{_PART})+"
+_ENGINE_PART = r"[A-Za-z0-9_+-][A-Za-z0-9_.+,=()\[\]-]*"  # tuned tables: E=8,N=512,block_shape=[128,128].json
+ENGINE_PATH = rf"vllm(/{_ENGINE_PART})+"
 OWN_PATH = rf"{_PART}(/{_PART})*"
 
 
@@ -76,9 +78,9 @@ def parse(folder: Path) -> Overlay:
     root = Table(values, str(file))
     root.only(
         *("why", "owner", "upstream", "requires", "async_safe", "async_reason"),
-        *("variables", "knob", "target", "plugin"),
+        *("variables", "knob", "target", "plugin", "landed"),
     )
-    knobs = tuple(_knob(table) for table in root.tables("knob")) if root.has("knob") else ()
+    knobs = tuple(knob(table) for table in root.tables("knob")) if root.has("knob") else ()
     overlay = Overlay(
         name=folder.name,
         why=root.text("why"),
@@ -92,8 +94,10 @@ def parse(folder: Path) -> Overlay:
         plugin=_plugin(root.table("plugin"), folder) if root.has("plugin") else None,
         variables=_variables(root, knobs),
         folder=folder,
+        landed=tuple(_landed(table) for table in root.tables("landed")) if root.has("landed") else (),
     )
     _check_whole(overlay, root.where)
+    _refuse_unnamed(overlay, root.where)
     return overlay
 
 
@@ -119,65 +123,28 @@ def _upstream(table: Table) -> Upstream:
     return Upstream(table.text("link"), table.text("status"), table.text("drop_when"))
 
 
-def _knob(table: Table) -> Knob:
-    table.only("name", "variable", "values", "default", "witness")
-    knob = Knob(
-        name=table.text("name", NAME),
-        variable=table.text("variable", VARIABLE),
-        values=table.texts("values"),
-        default=table.text("default"),
-        witness=_witnesses(table.table("witness")),
-    )
-    if knob.default not in knob.values:
-        raise OverlayError(f"{table.where}: default is {knob.default!r}, but must be one of {list(knob.values)}")
-    if set(knob.witness) != set(knob.values):
-        raise OverlayError(
-            f"{table.where}: witness is given for {sorted(knob.witness)}, but must be for each of {sorted(knob.values)}"
-        )
-    return knob
-
-
-def _witnesses(table: Table) -> dict[str, Witness]:
-    return {value: _witness(table.table(value)) for value in table.values}
-
-
-def _witness(table: Table) -> Witness:
-    table.only("resolved", "behaved")
-    resolved = dict(table.table("resolved").values) if table.has("resolved") else {}
-    for key, value in resolved.items():
-        if not isinstance(value, (bool, int, str)):
-            raise OverlayError(f"{table.where}: resolved.{key} is {value!r}, but must be a boolean, integer or text")
-    behaved = table.table("behaved") if table.has("behaved") else Table({}, table.where)
-    return Witness(resolved, {key: _bounds(behaved.table(key)) for key in behaved.values})
-
-
-def _bounds(table: Table) -> dict[str, float]:
-    table.only("min", "max")
-    bounds: dict[str, float] = {}
-    for key, value in table.values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise OverlayError(f"{table.where}: {key} is {value!r}, but must be a number")
-        bounds[key] = float(value)
-    if not bounds:
-        raise OverlayError(f"{table.where}: give min, max or both")
-    return bounds
-
-
 def _variables(root: Table, knobs: tuple[Knob, ...]) -> tuple[str, ...]:
     declared = root.texts("variables", VARIABLE) if root.has("variables") else ()
-    every = (*(knob.variable for knob in knobs), *declared)
+    every = (*(each.variable for each in knobs if each.variable), *declared)
     if len(set(every)) != len(every):
         raise OverlayError(f"{root.where}: a variable is declared twice: {list(every)}")
     return every
 
 
 def _target(table: Table, folder: Path) -> Target:
-    table.only("version", "builds", "file")
+    table.only("version", "builds", "reviewed", "file")
     files = tuple(_file(entry, folder) for entry in table.tables("file"))
     paths = [file.path for file in files]
     if len(set(paths)) != len(paths):
         raise OverlayError(f"{table.where}: a file is named twice: {paths}")
-    return Target(table.text("version", VERSION), table.texts("builds", NAME), files)
+    reviewed = table.flag("reviewed") if table.has("reviewed") else True
+    return Target(table.text("version", VERSION), table.texts("builds", NAME), files, reviewed)
+
+
+def _landed(table: Table) -> Landed:
+    table.only("what", "path", "text", "instead_of")
+    instead_of = table.text("instead_of") if table.has("instead_of") else ""
+    return Landed(table.text("what"), table.text("path", ENGINE_PATH), table.text("text"), instead_of)
 
 
 def _file(table: Table, folder: Path) -> PatchedFile:
@@ -203,7 +170,12 @@ def _own_file(table: Table, key: str, folder: Path) -> Path | None:
         return None
     file = folder / table.text(key, OWN_PATH)
     if not file.is_file() or file.is_symlink():
-        raise OverlayError(f"{table.where}: {key} {file} is not there as a regular file")
+        near = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+        hint = get_close_matches(str(file.relative_to(folder)), near, n=1)
+        raise OverlayError(
+            f"{table.where}: {key} {file} is not there as a regular file"
+            + (f"; did you mean {hint[0]}?" if hint else "; put the file there, or take the row out")
+        )
     return file
 
 
@@ -211,7 +183,7 @@ def _plugin(table: Table, folder: Path) -> Plugin:
     table.only("entry_point", "object", "payload", "wraps")
     payload = folder / table.text("payload", OWN_PATH)
     if not payload.is_dir():
-        raise OverlayError(f"{table.where}: payload {payload} is not a folder")
+        raise OverlayError(f"{table.where}: payload {payload} is not a folder; nothing is made in its place")
     return Plugin(
         table.text("entry_point", NAME), table.text("object", OBJECT), payload, table.texts("wraps", ENGINE_PATH)
     )
@@ -223,8 +195,31 @@ def _check_whole(overlay: Overlay, where: str) -> None:
     seen = [(target.version, build) for target in overlay.targets for build in target.builds]
     if not seen or len(set(seen)) != len(seen):
         raise OverlayError(f"{where}: there must be one target for each engine, once; found {seen}")
+    paths = {file.path for target in overlay.targets for file in target.files}
+    for part in overlay.landed:
+        if part.path not in paths:
+            raise OverlayError(f"{where}: landed {part.what!r} looks into {part.path}, which no target names")
     wraps = overlay.plugin.wraps if overlay.plugin else ()
     for target in overlay.targets:
         missing = sorted(set(wraps) - {file.path for file in target.files})
         if missing:
             raise OverlayError(f"{where}: the plugin wraps {missing[0]}, which target {target.version} does not pin")
+
+
+def _refuse_unnamed(overlay: Overlay, where: str) -> None:
+    """A patch or a file of a target that no row names would never reach the engine, and nothing would say so."""
+    named = {path for target in overlay.targets for file in target.files for path in (file.patch, file.added) if path}
+    for path in sorted(_meant_for_engines(overlay.folder) - named):
+        raise OverlayError(
+            f"{where}: {path.relative_to(overlay.folder)} lies in the overlay, but no [[target.file]] names it, so it "
+            "would never reach the engine; name it (a comment does not count) or remove it"
+        )
+
+
+def _meant_for_engines(folder: Path) -> set[Path]:
+    """Every patch, and whatever lies in a folder named for an engine version."""
+    versions = [path for path in folder.iterdir() if path.is_dir() and re.fullmatch(VERSION, path.name)]
+    lying = {path for version in versions for path in version.rglob("*")} | set(folder.rglob("*.patch"))
+    return {
+        path for path in lying if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith(".")
+    }

@@ -1,11 +1,27 @@
 """Unified diffs with zero lines of context, applied strictly: exact line, exact text, no fuzz, no offset."""
 
+from dataclasses import dataclass
+
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchSet
 
 from overlays.errors import DriftError, OverlayError
 
 NO_NEWLINE = "\\"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One hunk: `removed` stands at line `start` (counted from 0), and `added` takes its place."""
+
+    start: int
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+    @property
+    def end(self) -> int:
+        """The first line behind what is removed."""
+        return self.start + len(self.removed)
 
 
 def lines(text: str) -> list[str]:
@@ -19,18 +35,26 @@ def apply(diff: str, base: str, path: str) -> str:
     source = lines(base)
     result: list[str] = []
     done = 0
-    for hunk in hunks(diff, path):
-        removed, added = _sides(hunk)
-        # "-12,0" means: after line 12.
-        start = hunk.source_start - 1 if removed else hunk.source_start
-        if start < done:
-            raise OverlayError(f"the patch of {path} goes backwards at line {hunk.source_start}")
-        _expect(source[start : start + len(removed)], removed, path, start + 1)
-        if start > len(source):
-            raise DriftError(f"{path} has {len(source)} lines, but the patch inserts after line {start}")
-        result += source[done:start] + added
-        done = start + len(removed)
+    for change in changes(diff, path):
+        if change.start < done:
+            raise OverlayError(f"the patch of {path} goes backwards at line {change.start + 1}")
+        _expect(source[change.start : change.end], change.removed, path, change.start + 1)
+        if change.start > len(source):
+            raise DriftError(f"{path} has {len(source)} lines, but the patch inserts after line {change.start}")
+        result += [*source[done : change.start], *change.added]
+        done = change.end
     return "".join(result + source[done:])
+
+
+def changes(diff: str, path: str) -> list[Change]:
+    """The hunks of a diff of `path` as changes. Raises OverlayError as `hunks` does."""
+    return [_change(hunk) for hunk in hunks(diff, path)]
+
+
+def _change(hunk: Hunk) -> Change:
+    removed, added = _sides(hunk)
+    # "-12,0" means: after line 12.
+    return Change(hunk.source_start - 1 if removed else hunk.source_start, tuple(removed), tuple(added))
 
 
 def hunks(diff: str, path: str) -> list[Hunk]:
@@ -61,7 +85,7 @@ def _sides(hunk: Hunk) -> tuple[list[str], list[str]]:
     return sides["-"], sides["+"]
 
 
-def _expect(found: list[str], wanted: list[str], path: str, number: int) -> None:
+def _expect(found: list[str], wanted: tuple[str, ...], path: str, number: int) -> None:
     for offset, line in enumerate(wanted):
         there = found[offset] if offset < len(found) else "(end of file)"
         if there != line:

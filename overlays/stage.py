@@ -15,7 +15,8 @@ from pathlib import Path
 
 from overlays.base import BaseTree
 from overlays.compose import Composed, compose
-from overlays.errors import DriftError, OverlayError
+from overlays.errors import DriftError
+from overlays.rows import Row
 from overlays.tree import compile_bytecode, copy_package, copy_tree, discard, expect_sealed, seal, unrecorded, write
 from overlays.values import Overlay, Plugin
 
@@ -25,11 +26,20 @@ ENTRY_POINT_GROUP = "vllm.general_plugins"
 
 @dataclass(frozen=True)
 class StagedFile:
-    """One file that the overlays changed or added, as it must be found (and loaded) in the engine."""
+    """One file that the overlays changed or added, as it must be found (and loaded) in the engine.
+
+    `module` is empty for a data file: nothing imports it, so it is attested by its path and hash.
+    """
 
     path: str
     module: str
     sha256: str
+    overlay: str = ""
+
+    @property
+    def asked(self) -> str | dict[str, str]:
+        """How the engine's report is asked for it: a module's name, or the path of a data file."""
+        return self.module or {"file": self.path}
 
 
 @dataclass(frozen=True)
@@ -41,26 +51,28 @@ class Stage:
     files: tuple[StagedFile, ...]
     overlays: tuple[str, ...]
     variables: frozenset[str]
+    rows: tuple[Row, ...] = ()
 
 
 def check(base: BaseTree, overlays: Sequence[Overlay]) -> None:
     """Whether these overlays fit this engine, by hashes alone. Raises OverlayError, or DriftError for a hash."""
-    _staged_texts(base, compose(base, overlays))
+    compose(base, overlays)
 
 
 def stage(base: BaseTree, overlays: Sequence[Overlay], cache: Path) -> Stage:
     """Make the stage under `cache`, or find it there and verify it. Two makers at once are fine: the first one wins."""
     composed = compose(base, overlays)
-    texts = _staged_texts(base, composed)
-    digest = _address(base, composed, texts)
+    digest = _address(base, composed)
     path = cache.absolute() / digest
     if not path.is_dir():
-        _make(base, composed, texts, path)
+        _make(base, composed, path)
     files = tuple(
-        StagedFile(name, _module(name), sha256(content).hexdigest()) for name, content in sorted(texts.items())
+        StagedFile(name, module_name(name), sha256(content).hexdigest(), composed.owners[name])
+        for name, content in sorted(composed.files.items())
     )
     variables = frozenset(name for overlay in composed.overlays for name in overlay.variables)
-    made = Stage(path, digest, files, tuple(overlay.name for overlay in composed.overlays), variables)
+    names = tuple(overlay.name for overlay in composed.overlays)
+    made = Stage(path, digest, files, names, variables, composed.rows)
     verify(made)
     return made
 
@@ -77,24 +89,7 @@ def verify(stage: Stage) -> None:
             )
 
 
-def _staged_texts(base: BaseTree, composed: Composed) -> dict[str, bytes]:
-    texts = dict(composed.files)
-    for overlay in composed.overlays:
-        for name, content in _plugin_files(overlay.plugin) if overlay.plugin else ():
-            if name in texts or (base.root / Path(name).parts[0]).exists():
-                raise OverlayError(f"{overlay.name}'s plugin would hide {name}; give its package another name")
-            texts[name] = content
-    return texts
-
-
-def _plugin_files(plugin: Plugin) -> Iterator[tuple[str, bytes]]:
-    yield f"{plugin.package}/__init__.py", b""
-    for file in sorted(plugin.payload.rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts:
-            yield f"{plugin.package}/{file.relative_to(plugin.payload)}", file.read_bytes()
-
-
-def _make(base: BaseTree, composed: Composed, texts: dict[str, bytes], path: Path) -> None:
+def _make(base: BaseTree, composed: Composed, path: Path) -> None:
     # The plain engine is copied and compiled once; what overlays are put on is a copy of that, bytecode included.
     plain = stage(base, (), path.parent).path if composed.overlays else None
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,8 +99,8 @@ def _make(base: BaseTree, composed: Composed, texts: dict[str, bytes], path: Pat
             copy_package(base, aside)
             compile_bytecode(base.python, aside, path, [aside])
         else:
-            copy_tree(plain, aside, texts)
-            _put_on(base, composed, texts, aside, path)
+            copy_tree(plain, aside, composed.files)
+            _put_on(base, composed, aside, path)
         seal(aside)
         _move_into_place(aside, path)
     finally:
@@ -113,13 +108,13 @@ def _make(base: BaseTree, composed: Composed, texts: dict[str, bytes], path: Pat
             discard(aside)
 
 
-def _put_on(base: BaseTree, composed: Composed, texts: dict[str, bytes], tree: Path, final: Path) -> None:
-    for name, content in texts.items():
+def _put_on(base: BaseTree, composed: Composed, tree: Path, final: Path) -> None:
+    for name, content in composed.files.items():
         write(tree / name, content)
     for overlay in composed.overlays:
         if overlay.plugin:
             _write_entry_point(tree, overlay.plugin)
-    sources = [tree / name for name in texts if name.endswith(".py")]
+    sources = [tree / name for name in composed.files if name.endswith(".py")]
     if sources:
         compile_bytecode(base.python, tree, final, sources)
 
@@ -139,14 +134,14 @@ def _move_into_place(aside: Path, path: Path) -> None:
             raise
 
 
-def _address(base: BaseTree, composed: Composed, texts: dict[str, bytes]) -> str:
+def _address(base: BaseTree, composed: Composed) -> str:
     digest = sha256()
-    for part in _inputs(base, composed, texts):
+    for part in _inputs(base, composed):
         digest.update(f"{len(part)}:".encode() + part)
     return digest.hexdigest()
 
 
-def _inputs(base: BaseTree, composed: Composed, texts: dict[str, bytes]) -> Iterator[bytes]:
+def _inputs(base: BaseTree, composed: Composed) -> Iterator[bytes]:
     yield FORMAT.encode()
     # The compiled modules are links to here, and the bytecode is this interpreter's.
     yield os.fsencode(base.package.resolve())
@@ -154,13 +149,15 @@ def _inputs(base: BaseTree, composed: Composed, texts: dict[str, bytes]) -> Iter
     yield base.record.read_bytes() if base.record else b""
     for path, digest in sorted(unrecorded(base).items()):
         yield f"{path} {digest}".encode()
-    for path, content in sorted(texts.items()):
+    for path, content in sorted(composed.files.items()):
         yield path.encode()
         yield content
     for plugin in (overlay.plugin for overlay in composed.overlays if overlay.plugin):
         yield f"{plugin.entry_point_name} = {plugin.object}".encode()
 
 
-def _module(path: str) -> str:
-    name = path.removesuffix(".py").replace("/", ".")
-    return name.removesuffix(".__init__")
+def module_name(path: str) -> str:
+    """The module that a path below the stage is imported as; empty for a data file."""
+    if not path.endswith(".py"):
+        return ""
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")

@@ -78,17 +78,37 @@ def write(file: Path, content: bytes) -> None:
 
 
 def compile_bytecode(python: Path, tree: Path, final: Path, files: Sequence[Path]) -> None:
-    """Compile with the engine's own interpreter; checked-hash: the source decides, whatever its time and size."""
-    command = [str(python), "-I", "-m", "compileall", "-q", "-j", "2", "--invalidation-mode", "checked-hash"]
+    """Compile with the engine's own interpreter; checked-hash: the source decides, whatever its time and size.
+
+    Two processes of our own share the files, each its own session: compileall's workers would outlive it, these end
+    with whatever interrupts us (and by themselves, should we be killed).
+    """
+    command = [str(python), "-I", "-m", "compileall", "-q", "--invalidation-mode", "checked-hash"]
+    sources = [s for file in files for s in (sorted(file.rglob("*.py")) if file.is_dir() else [file])]
+    shares = [share for share in (sources[::2], sources[1::2]) if share]
+    started: list[subprocess.Popen[str]] = []
     try:
-        done = subprocess.run(
-            [*command, "-s", str(tree), "-p", str(final), *map(str, files)],
-            capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=False, cwd="/",
-        )  # fmt: skip
+        for share in shares:
+            words = [*command, "-s", str(tree), "-p", str(final), *map(str, share)]
+            started.append(_piped(words))
+        told = [process.communicate(timeout=COMPILE_TIMEOUT_S)[0].strip() for process in started]
     except (OSError, subprocess.TimeoutExpired) as error:
         raise OverlayError(f"{python} cannot compile the stage: {error}") from error
-    if done.returncode:
-        raise OverlayError(f"the stage does not compile: {(done.stdout + done.stderr).strip()[-2000:]}")
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+    if any(process.returncode for process in started):
+        raise OverlayError(f"the stage does not compile: {' '.join(told).strip()[-2000:]}")
+
+
+def _piped(words: Sequence[str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        words, cwd="/", start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
 
 
 def seal(tree: Path) -> None:

@@ -1,6 +1,6 @@
 """What a manifest says, as frozen values. They are made in overlays.manifest only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from overlays.errors import OverlayError
@@ -15,14 +15,35 @@ class Witness:
 
 
 @dataclass(frozen=True)
+class Served:
+    """The serve arguments that one value of a knob stands for, and why; `methods` empty is every drafting method."""
+
+    arguments: dict[str, bool | int | str]
+    methods: tuple[str, ...]
+    reason: str
+
+    def for_method(self, method: str | None) -> bool:
+        """Whether the arguments are given to an engine that drafts so; None drafts nothing."""
+        return not self.methods or method in self.methods
+
+
+@dataclass(frozen=True)
 class Knob:
-    """One named switch with a closed set of values, handed to the engine in an environment variable."""
+    """One named switch with a closed set of values: it reaches the engine in a variable, as serve arguments, or both.
+
+    `not_given` is the value that gives the engine nothing. `legacy` reads a team's older word (in a profile) as a
+    value of today, with the note that says so.
+    """
 
     name: str
-    variable: str
+    variable: str | None
     values: tuple[str, ...]
     default: str
     witness: dict[str, Witness]
+    served: dict[str, Served] = field(default_factory=dict)  # by value
+    profile_key: str | None = None
+    not_given: str | None = None
+    legacy: dict[str, tuple[str, str]] = field(default_factory=dict)  # older word -> (value, note)
 
 
 @dataclass(frozen=True)
@@ -38,11 +59,28 @@ class PatchedFile:
 
 @dataclass(frozen=True)
 class Target:
-    """The files for one engine version; `builds` share the same Python sources (cpu, cuda)."""
+    """The files for one engine version; `builds` share the same Python sources (cpu, cuda).
+
+    A target that `rebase` made is not `reviewed` until a person says so, and is not staged before.
+    """
 
     version: str
     builds: tuple[str, ...]
     files: tuple[PatchedFile, ...]
+    reviewed: bool = True
+
+
+@dataclass(frozen=True)
+class Landed:
+    """A part of the overlay that some engines have by themselves: those in whose file `path` this text stands.
+
+    `instead_of` is a text in the added lines of the hunks that are then needless; "" is every hunk of the file.
+    """
+
+    what: str
+    path: str
+    text: str
+    instead_of: str
 
 
 @dataclass(frozen=True)
@@ -85,6 +123,7 @@ class Overlay:
     plugin: Plugin | None
     variables: tuple[str, ...]
     folder: Path
+    landed: tuple[Landed, ...] = ()
 
     def target(self, version: str, build: str) -> Target:
         """The target for this engine. Raises OverlayError that lists those that there are."""

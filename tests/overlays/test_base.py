@@ -55,8 +55,9 @@ def test_an_interpreter_that_is_not_there_is_a_configuration_error(tmp_path):
         base_tree(tmp_path / "python")
 
 
+@pytest.mark.case("E10")
 def test_an_old_tree_in_front_of_the_installed_one_is_refused_with_both_paths(interpreter, small_engine, tmp_path):
-    """E10: a .pth file that points to an editable copy."""
+    """A .pth file that points to an editable copy."""
     site = install(interpreter, small_engine.package, "vllm", "0.29.0")
     shutil.copytree(site / "vllm", tmp_path / "old" / "vllm")
     (site / "old.pth").write_text(f"import sys; sys.path.insert(0, {str(tmp_path / 'old')!r})\n")

@@ -1,5 +1,7 @@
 """Which overlays go together, and that a hash that misses stops everything."""
 
+from hashlib import sha256
+
 import pytest
 
 from overlays.compose import compose, order
@@ -20,11 +22,32 @@ def test_a_patch_that_fits_gives_its_postimage(workshop, small_engine):
     assert compose(small_engine, found(workshop, "first")).files == {CPU: FIRST.encode()}
 
 
+@pytest.mark.case("E3")
 def test_two_overlays_on_one_file_are_an_error_that_lists_both(workshop, small_engine):
-    workshop.patching("first", FIRST)
-    workshop.patching("second", SECOND)
-    with pytest.raises(OverlayError, match=f"first and second both touch {CPU}, and neither requires the other"):
+    first, second = workshop.patching("first", FIRST), workshop.patching("second", SECOND)
+    with pytest.raises(
+        OverlayError, match=f"first and second both touch {CPU}, and neither requires the other"
+    ) as told:
         compose(small_engine, found(workshop, "first", "second"))
+    assert f"({first}/one.patch; {second}/one.patch); drop one" in str(told.value)
+
+
+@pytest.mark.case("E3")
+def test_a_text_that_is_not_where_the_patch_says_is_refused_though_the_hash_fits(workshop, small_engine):
+    """(a) of the case: there is no search for an anchor that could find nothing and go on."""
+    folder = workshop.patching("first", FIRST)
+    patch = folder / "one.patch"
+    patch.write_text(patch.read_text().replace("-async_scheduling = False", "-async_scheduling = None"))
+    with pytest.raises(DriftError, match=r"line 2 is 'async_scheduling = False\\n', but the patch removes"):
+        compose(small_engine, found(workshop, "first"))
+
+
+def test_every_pair_that_does_not_go_together_is_named(workshop, small_engine):
+    for name in ("a", "b", "c"):
+        workshop.patching(name, FIRST)
+    with pytest.raises(OverlayError) as told:
+        compose(small_engine, found(workshop, "a", "b", "c"))
+    assert [pair in str(told.value) for pair in ("a and b both", "a and c both", "b and c both")] == [True] * 3
 
 
 def test_an_overlay_may_stand_on_the_one_that_it_requires(workshop, small_engine):
@@ -73,9 +96,63 @@ def test_a_changed_engine_is_refused_with_found_and_wanted(workshop, small_engin
         compose(small_engine, found(workshop, "first"))
 
 
-def test_a_misspelt_destination_is_refused_and_the_right_one_named(workshop, small_engine):
-    workshop.patching("first", FIRST, path="vllm/platforms/cpuu.py")
+@pytest.mark.case("E2")
+@pytest.mark.parametrize(
+    "path", ["vllm/platforms/cpuu.py", "vllm/platform/cpu.py", "vllm/cpu.py"], ids=["file", "folder", "no folder"]
+)
+def test_a_misspelt_destination_is_refused_and_the_right_one_named(workshop, small_engine, path):
+    workshop.patching("first", FIRST, path=path)
     with pytest.raises(DriftError, match=r"no such file .*did you mean vllm/platforms/cpu\.py"):
+        compose(small_engine, found(workshop, "first"))
+
+
+LANDED = {
+    "the patched file": (FIRST, "the file is the patched one"),
+    "its line among others": ("import os\n" + FIRST, "the change at line 2"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), LANDED.values(), ids=LANDED.keys())
+def test_an_engine_that_has_the_change_by_itself_is_told_from_one_that_merely_differs(
+    workshop, small_engine, text, told
+):
+    workshop.patching("first", FIRST)
+    (small_engine.root / CPU).write_text(text)
+    with pytest.raises(DriftError, match=rf"\(already in this engine: {told}\)"):
+        compose(small_engine, found(workshop, "first"))
+
+
+def test_a_declared_part_is_told_by_its_name(workshop, small_engine):
+    folder = workshop.patching("first", FIRST)
+    (folder / "manifest.toml").write_text(
+        (folder / "manifest.toml").read_text()
+        + f'[[landed]]\nwhat = "the switch"\npath = "{CPU}"\ntext = "decide_it_here()"\n'
+    )
+    (small_engine.root / CPU).write_text("async_scheduling = decide_it_here()\n")
+    with pytest.raises(DriftError, match=r"\(already in this engine: the switch\)"):
+        compose(small_engine, found(workshop, "first"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["another = 1\n", "async_scheduling = False\nasync_scheduling = True\n"],
+    ids=["nothing of it", "what is to go is there too"],
+)
+def test_another_engine_is_not_said_to_have_the_change(workshop, small_engine, text):
+    workshop.patching("first", FIRST)
+    (small_engine.root / CPU).write_text(text)
+    with pytest.raises(DriftError) as told:
+        compose(small_engine, found(workshop, "first"))
+    assert "already" not in str(told.value)
+
+
+def test_a_file_that_is_no_text_takes_no_patch(workshop, small_engine):
+    (small_engine.package / "table.bin").write_bytes(b"\xff\xfe\n")
+    folder = workshop.patching("first", "b\n", before="a\n", path="vllm/table.bin")
+    manifest = folder / "manifest.toml"
+    pinned = manifest.read_text().split('preimage_sha256 = "')[1][:64]
+    manifest.write_text(manifest.read_text().replace(pinned, sha256(b"\xff\xfe\n").hexdigest()))
+    with pytest.raises(OverlayError, match=r"vllm/table\.bin is no text"):
         compose(small_engine, found(workshop, "first"))
 
 
@@ -125,8 +202,6 @@ def test_a_plugin_is_refused_when_what_it_wraps_has_drifted(workshop, small_engi
 
 def hook(workshop):
     """A plugin overlay that wraps the small engine's cpu.py."""
-    from hashlib import sha256
-
     pin = sha256(b"# fast path\nasync_scheduling = False\nname = 'cpu'\n").hexdigest()
     workshop.write("hook", "pay/wrap.py", "def register():\n    pass\n")
     workshop.overlay(

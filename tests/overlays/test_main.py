@@ -3,12 +3,15 @@
 import pytest
 
 from overlays.__main__ import main
+from overlays.manifest import BUILT_IN
+
+OFFERED = sorted(path.parent.name for path in BUILT_IN.glob("*/manifest.toml"))
 
 
 def test_list_has_one_line_an_overlay(capsys):
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["async_dflash", "engine_report"]
+    assert [line.split()[0] for line in lines] == OFFERED
     assert "async_dflash=0|1" in lines[0]
 
 
@@ -28,7 +31,7 @@ def test_show_tells_all_that_one_asks(capsys):
 def test_an_unknown_name_is_a_sentence_and_two(capsys):
     assert main(["show", "nothing_like_it"]) == 2
     assert capsys.readouterr().err == (
-        "overlays: no overlay is called 'nothing_like_it'; known: async_dflash, engine_report\n"
+        f"overlays: no overlay is called 'nothing_like_it'; known: {', '.join(OFFERED)}\n"
     )
 
 
@@ -48,10 +51,21 @@ def test_help_teaches_by_examples_and_names_the_exit_codes(capsys):
 @pytest.mark.engine
 def test_verify_says_of_each_overlay_that_it_fits(capsys, engine_python):
     assert main(["verify", "--python", str(engine_python)]) == 0
-    assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [
-        ["async_dflash", "fits"],
-        ["engine_report", "fits"],
-    ]
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [[name, "fits"] for name in OFFERED]
+
+
+@pytest.mark.engine
+def test_a_set_is_verified_as_one_and_its_modules_import_in_the_engine(capsys, engine_python, stage_cache):
+    words = ["verify", "engine_report", "async_dflash", "--import", "--stages", str(stage_cache)]
+    assert main([*words, "--python", str(engine_python)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "async_dflash             patched  vllm/config/vllm.py" in lines[2] + lines[1] + lines[3]
+    assert lines[-1].endswith("of 2 overlays fit and import")
+
+
+def test_a_rebase_to_an_engine_that_is_not_here_says_how_to_get_it(capsys):
+    assert main(["rebase", "async_dflash", "--from", "0.1.0", "--to", "0.31.0"]) == 2
+    assert "the sources of vLLM 0.1.0 are not here" in capsys.readouterr().err
 
 
 @pytest.mark.engine

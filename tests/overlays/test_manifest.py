@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from overlays.errors import OverlayError
-from overlays.manifest import known, load, with_required
+from overlays.manifest import BUILT_IN, known, load, with_required
 
 HASH = "0" * 64
 PINS = f'preimage_sha256 = "{HASH}"\npostimage_sha256 = "{HASH}"\n'
@@ -151,5 +151,49 @@ def test_what_is_required_comes_along_once(faulty: Path):
 
 
 def test_the_planted_faults_are_not_offered_to_users(faulty: Path):
-    assert set(known([])) == {"async_dflash", "engine_report"}
+    assert set(known([])) == {path.parent.name for path in BUILT_IN.glob("*/manifest.toml")}
     assert len(known([faulty])) > len(known([]))
+
+
+@pytest.mark.case("E2")
+def test_a_patch_whose_row_is_only_a_comment_is_refused(workshop):
+    """It would lie in the overlay, be read by people, and never reach the engine."""
+    workshop.write("fast", "0.29.0/envs.patch", "")
+    commented = "".join(f"# {line}\n" for line in FILE.replace("one.patch", "0.29.0/envs.patch").splitlines())
+    workshop.overlay("fast", '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\nfile = []\n' + commented)
+    with pytest.raises(
+        OverlayError, match=r"0\.29\.0/envs\.patch lies in the overlay, but no \[\[target\.file\]\] names"
+    ):
+        load("fast", [workshop.folder])
+
+
+@pytest.mark.case("E4")
+@pytest.mark.parametrize("key", ["patch", "added"])
+def test_a_source_that_is_not_there_is_refused_with_the_nearest_one_and_nothing_is_made(workshop, key):
+    workshop.write("fast", "envs.patch", "")
+    pins = PINS if key == "patch" else f'postimage_sha256 = "{HASH}"\n'
+    workshop.overlay(
+        "fast",
+        '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n[[target.file]]\n'
+        f'path = "vllm/a.py"\n{key} = "env.patch"\n{pins}',
+    )
+    before = sorted(workshop.folder.rglob("*"))
+    with pytest.raises(OverlayError, match=r"env\.patch is not there as a regular file; did you mean envs\.patch\?"):
+        load("fast", [workshop.folder])
+    assert sorted(workshop.folder.rglob("*")) == before
+
+
+@pytest.mark.case("E4")
+def test_a_folder_in_a_sources_place_is_refused(workshop):
+    """What a bind mount makes of a source that is missing."""
+    (workshop.folder / "fast" / "one.patch").mkdir(parents=True)
+    workshop.overlay("fast", TARGET)
+    with pytest.raises(OverlayError, match=r"one\.patch is not there as a regular file"):
+        load("fast", [workshop.folder])
+
+
+def test_a_landed_part_must_look_into_a_file_of_a_target(workshop):
+    workshop.write("fast", "one.patch", "")
+    workshop.overlay("fast", TARGET + '[[landed]]\nwhat = "it"\npath = "vllm/b.py"\ntext = "x"\n')
+    with pytest.raises(OverlayError, match=r"landed 'it' looks into vllm/b\.py, which no target names"):
+        load("fast", [workshop.folder])

@@ -2,10 +2,12 @@
 
 import json
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -98,8 +100,9 @@ def test_two_processes_that_stage_at_once_both_get_it(workshop, small_engine, ca
     assert not list(cache.glob(".making-*"))
 
 
+@pytest.mark.case("E6")
 def test_stale_bytecode_does_not_hide_new_source(small_engine, cache):
-    """E6: same size, same time, other text. The stage's bytecode is checked by hash, so the source wins."""
+    """Same size, same time, other text. The stage's bytecode is checked by hash, so the source wins."""
     made = stage(small_engine, [], cache)
     copy = cache / "edited"
     shutil.copytree(made.path, copy, symlinks=True)
@@ -111,6 +114,37 @@ def test_stale_bytecode_does_not_hide_new_source(small_engine, cache):
     assert imported(copy, "import vllm.platforms.cpu as m; print(m.async_scheduling)", cache) == "True"
 
 
+@pytest.mark.case("E6")
+def test_bytecode_that_says_it_needs_no_check_is_not_taken_from_the_engine(workshop, small_engine, cache):
+    """An unchecked .pyc beside the installed source would win over any text; the stage compiles its own."""
+    source = small_engine.package / "platforms" / "cpu.py"
+    unchecked = small_engine.package / "platforms" / "__pycache__" / f"cpu.{sys.implementation.cache_tag}.pyc"
+    other = cache.parent / "other.py"
+    other.write_text("async_scheduling = 'from stale bytecode'\n")
+    py_compile.compile(
+        str(other), str(unchecked), str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+    workshop.patching("first", FIRST)
+    made = staged(small_engine, workshop, cache, "first")
+    assert imported(made.path, "import vllm.platforms.cpu as m; print(m.async_scheduling)", cache) == "True"
+
+
+@pytest.mark.case("E7")
+def test_a_stage_needs_no_writing_to_be_imported_fast(workshop, small_engine, cache):
+    """Its bytecode is there and matches, also of the patched file; so a read-only place costs nothing."""
+    workshop.patching("first", FIRST)
+    made = staged(small_engine, workshop, cache, "first")
+    environment = {"PYTHONPATH": str(made.path), "PYTHONSAFEPATH": "1"}  # it may write
+    done = subprocess.run(
+        [sys.executable, "-v", "-c", "import vllm.platforms.cpu, vllm.tuned"],
+        capture_output=True, text=True, check=True, cwd=cache, env=environment,
+    )  # fmt: skip
+    ours = [line for line in done.stderr.splitlines() if str(made.path) in line and "code object from" in line]
+    assert len(ours) == 4  # vllm, vllm.platforms, vllm.platforms.cpu, vllm.tuned
+    assert [line for line in ours if ".pyc" not in line] == []
+    verify(made)
+
+
 def test_a_data_file_is_seen_by_code_that_looks_beside_its_real_path(workshop, small_engine, cache):
     path = "vllm/tuned/table.json"
     workshop.patching("tuned", '{"tuned": 2}\n', before='{"stock": 1}\n', path=path)
@@ -118,8 +152,52 @@ def test_a_data_file_is_seen_by_code_that_looks_beside_its_real_path(workshop, s
     assert imported(made.path, "import vllm.tuned as m; print(m.table)", cache) == '{"tuned": 2}'
 
 
+def test_a_data_file_is_no_module_and_is_asked_for_by_its_path(workshop, small_engine, cache):
+    workshop.patching("tuned", '{"tuned": 2}\n', before='{"stock": 1}\n', path="vllm/tuned/table.json")
+    workshop.patching("first", FIRST)
+    made = staged(small_engine, workshop, cache, "first", "tuned")
+    assert [(file.overlay, file.module, file.asked) for file in made.files] == [
+        ("first", "vllm.platforms.cpu", "vllm.platforms.cpu"),
+        ("tuned", "", {"file": "vllm/tuned/table.json"}),
+    ]
+
+
+def test_a_data_file_may_be_added_and_lie_beside_a_plugins_modules(workshop, small_engine, cache):
+    table, path = '{"added": 3}', "vllm/tuned/E=8,N=512,block_shape=[128,128].json"
+    workshop.write("adds", "new.json", table)
+    workshop.overlay(
+        "adds",
+        '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n[[target.file]]\n'
+        f'path = "{path}"\nadded = "new.json"\npostimage_sha256 = "{sha256(table.encode()).hexdigest()}"\n',
+    )
+    workshop.write("hook", "pay/table.json", "{}")
+    workshop.overlay("hook", PLUGIN.format(package="hook_pkg"))
+    made = staged(small_engine, workshop, cache, "adds", "hook")
+    assert [file.asked for file in made.files] == [
+        "hook_pkg",
+        {"file": "hook_pkg/table.json"},
+        {"file": path},
+    ]
+    assert (made.path / path).read_text() == table
+
+
+@pytest.mark.case("E5")
+def test_an_overlay_that_is_replaced_by_renaming_does_not_reach_a_stage_that_is_there(workshop, small_engine, cache):
+    """The stage is a copy: what an editor or a checkout puts in the patch's place is refused, or makes another."""
+    folder = workshop.patching("first", FIRST)
+    made = staged(small_engine, workshop, cache, "first")
+    before = (made.path / CPU).read_bytes()
+    aside = folder / "aside"
+    aside.write_text((folder / "one.patch").read_text().replace("True", "None"))
+    aside.rename(folder / "one.patch")
+    verify(made)
+    assert (made.path / CPU).read_bytes() == before
+    with pytest.raises(DriftError, match="review it"):
+        staged(small_engine, workshop, cache, "first")
+
+
+@pytest.mark.case("E10")
 def test_a_folder_called_vllm_in_the_working_directory_is_not_imported(small_engine, cache, tmp_path):
-    """E10."""
     made = stage(small_engine, [], cache)
     trap = tmp_path / "work" / "vllm"
     trap.mkdir(parents=True)
@@ -163,9 +241,10 @@ def damage_listing(path: Path) -> None:
 DAMAGES = [damage_text, damage_missing, damage_extra, damage_link, damage_bytecode, damage_listing]
 
 
+@pytest.mark.case("E5")
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_damaged_stage_is_drift_on_verify_and_on_the_next_use(workshop, small_engine, cache, damage):
-    """E5: what was replaced after staging is seen, whatever it was."""
+    """What was replaced after staging is seen, whatever it was."""
     workshop.patching("first", FIRST)
     made = staged(small_engine, workshop, cache, "first")
     damage(made.path)
