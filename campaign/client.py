@@ -8,7 +8,7 @@ import codecs
 import http.client
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,12 +51,18 @@ class Ask:
 
 
 class Client:
-    """One engine at one address, asked by its nonce. One request at a time."""
+    """One engine at one address, asked by its nonce. One request at a time.
 
-    def __init__(self, url: str, model: str, headers: Mapping[str, str] | None = None) -> None:
+    `on_silence` is asked for the error while a request that got no token in time still waits in the engine.
+    """
+
+    def __init__(
+        self, url: str, model: str, headers: Mapping[str, str] | None = None, on_silence: "OnSilence | None" = None
+    ) -> None:
         parts = urlsplit(url)
         self.host, self.port, self.model = parts.hostname or "127.0.0.1", parts.port or 80, model
         self.headers = dict(headers or {})
+        self.on_silence = on_silence or _silent
 
     def get_text(self, path: str, timeout_s: float) -> str:
         """A GET. Raises EngineFailedError unless it answers 200."""
@@ -77,7 +83,7 @@ class Client:
         """Send one prompt greedily and read its stream.
 
         Raises EngineFailedError when the engine is gone, answers an error (also one inside the stream), stops in the
-        middle, or hangs for ask.timeout_s.
+        middle, or sends nothing for ask.timeout_s (what on_silence makes of it).
         """
         path = "/v1/chat/completions" if prompt.messages else "/v1/completions"
         connection = http.client.HTTPConnection(self.host, self.port, timeout=ask.timeout_s)
@@ -89,6 +95,8 @@ class Client:
             if response.status != http.client.OK:
                 raise _refused(prompt.id, path, response)
             stamped = _stamped_lines(response)
+        except TimeoutError as error:
+            raise self.on_silence(self, f"no token came for prompt {prompt.id} in {ask.timeout_s:g} s") from error
         except (OSError, http.client.HTTPException) as error:
             raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
         finally:
@@ -107,6 +115,13 @@ class Client:
             "stream_options": {"include_usage": True},
             "return_token_ids": True,
         }
+
+
+OnSilence = Callable[[Client, str], CampaignError]
+
+
+def _silent(_: Client, sentence: str) -> CampaignError:
+    return EngineFailedError(f"{sentence}: timed out")
 
 
 def _refused(prompt_id: str, path: str, response: http.client.HTTPResponse) -> CampaignError:

@@ -55,6 +55,7 @@ class CampaignError(Exception):
     """Root of what this package raises on purpose."""
 
     exit_code = ExitCode.FAULT
+    transient = ""  # why the same boot may well succeed a second time; set on an error of a boot
 
 
 class ConfigError(CampaignError):
@@ -126,5 +127,6 @@ class Boundary:
 def complain(sentence: str, code: ExitCode) -> None:
     """One sentence on stderr, with the code that the process ends with."""
     with suppress(OSError):  # whoever read us is gone; the code must still be the right one
-        sys.stderr.write(f"{code.name.lower()} ({int(code)}): {sentence}\n")
+        line = " ".join(sentence.splitlines())  # what was typed may hold a line break
+        sys.stderr.write(f"{code.name.lower()} ({int(code)}): {line}\n")
         sys.stderr.flush()

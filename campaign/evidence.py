@@ -102,6 +102,7 @@ class Evidence:
     claims: dict[str, Claim]
     letters: str  # the planned schedule after the coin, e.g. ABBABAAB
     history: History | None = None
+    logic_only: str = ""  # why the speed of these boots says nothing ("Triton's interpreter"); empty where it does
 
     def of(self, letter: str) -> tuple[BootRecord, ...]:
         """The boots of one arm's letter."""

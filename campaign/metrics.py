@@ -31,6 +31,7 @@ ALIASES = {  # ours: the engine's names, the newest first (they are renamed, nev
 }
 PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 RUNNING = "vllm:num_requests_running"
+WAITING = "vllm:num_requests_waiting"
 CLOCK_TOLERANCE = 0.01  # house.md: engine's and client's decode seconds may differ by 1 %
 IDENTITY_TOLERANCE = 0.005  # house.md: tokens against drafts and accepted
 
@@ -42,6 +43,7 @@ class Counters:
     by_engine: dict[str, dict[str, float]]
     accepted_at: dict[str, dict[int, float]] = field(default_factory=dict)
     running: float = 0.0
+    waiting: float = 0.0
 
     def total(self, name: str) -> float:
         """Sum over engines. Raises InvalidError when no engine exposes the metric: missing is never 0."""
@@ -68,7 +70,7 @@ class Counters:
                 raise InvalidError(f"engine {engine} stopped showing {', '.join(sorted(hidden))} between two scrapes")
         rows = {e: _minus(row, before.by_engine.get(e, {}), e) for e, row in self.by_engine.items()}
         accepted = {e: _minus(row, before.accepted_at.get(e, {}), e) for e, row in self.accepted_at.items()}
-        return Counters(rows, accepted, self.running)
+        return Counters(rows, accepted, self.running, self.waiting)
 
 
 def _minus(after: dict[Key, float], before: dict[Key, float], engine: str) -> dict[Key, float]:
@@ -86,7 +88,7 @@ def parse(text: str) -> Counters:
     """One /metrics text. Raises InvalidError on text that is not Prometheus'."""
     by_engine: dict[str, dict[str, float]] = {}
     accepted: dict[str, dict[int, float]] = {}
-    running = 0.0
+    gauges = {RUNNING: 0.0, WAITING: 0.0}
     ranks = {series: (ours, rank) for ours, names in ALIASES.items() for rank, series in enumerate(names)}
     best: dict[tuple[str, str], int] = {}
     for name, labels, value in _samples(text):
@@ -95,14 +97,14 @@ def parse(text: str) -> Counters:
             row = accepted.setdefault(engine, {})
             position = int(labels["position"]) + 1
             row[position] = row.get(position, 0.0) + value
-        elif name == RUNNING:
-            running += value
+        elif name in gauges:
+            gauges[name] += value
         elif name in ranks:
             ours, rank = ranks[name]
             seen = best.setdefault((engine, ours), rank)
             best[engine, ours] = min(seen, rank)
             _take(by_engine.setdefault(engine, {}), ours, value, newer=rank < seen, older=rank > seen)
-    return Counters(by_engine, accepted, running)
+    return Counters(by_engine, accepted, gauges[RUNNING], gauges[WAITING])
 
 
 def _take(row: dict[str, float], ours: str, value: float, *, newer: bool, older: bool) -> None:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 
+from campaign import attempts
 from campaign.console import format_boot
 from campaign.disclosure import shown
 from campaign.errors import DriftError, ExitCode, InvalidError, worst
@@ -11,7 +12,8 @@ from campaign.gates.base import GateResult
 from campaign.names import BASE, CANDIDATE
 from campaign.plan import Plan
 from campaign.preflight import model_stamp
-from campaign.trial import Bench, run_boot
+from campaign.proof import unproven
+from campaign.trial import Bench
 from verdict.claims import ClaimKind
 from verdict.words import Verdict
 
@@ -40,11 +42,14 @@ def run_bracket(bench: Bench) -> Outcome:
     """All boots that the journal does not hold yet, then the verdict. Stops at the first boot that is not ok."""
     records = [record for record in bench.folder.records() if record.status != "void"]  # a void boot is run again
     _check_unchanged(bench, records)
-    for boot in bench.plan.boots[len(records) :]:
+    left = bench.plan.boots[len(records) :]
+    machine = attempts.watch(bench, left[0]) if left else None
+    for boot in left:
         if records and records[-1].status != "ok":
             break
         _check_models(bench.plan, records)
-        record = _proven_unlike(bench.plan, records, run_boot(bench, boot))
+        assert machine is not None
+        record = _proven_unlike(bench.plan, records, attempts.run(bench, boot, machine))
         records.append(record)
         bench.folder.keep(record)
         for line in format_boot(record, len(bench.plan.boots), _left_s(bench.plan, records)):
@@ -102,7 +107,7 @@ def _require_unlike(plan: Plan, resolved: dict[str, dict[str, object]], stages: 
         )
     base = {k.knob.name: k.value for k in plan.arms[BASE].knobs}
     for value in plan.arms[CANDIDATE].knobs:
-        wanted = value.witness.resolved if value.witness else {}
+        wanted = [key for key in (value.witness.resolved if value.witness else {}) if not key.startswith("overlays.")]
         if not wanted or base.get(value.knob.name) == value.value:
             continue
         if all(resolved[BASE].get(key) == resolved[CANDIDATE].get(key) for key in wanted):
@@ -124,6 +129,7 @@ def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
         return Outcome(evidence, (result,), result.verdict, CODES[result.verdict])
     results = tuple(gate.check(evidence) for gate in plan.campaign.gates.switched_on().values())
     results += _without_a_knob(plan)
+    results += _asked_only(plan, records)
     code = worst([CODES[r.verdict] for r in results])
     if code is ExitCode.PASS and plan.schedule.is_screen:
         code = ExitCode.INCONCLUSIVE
@@ -139,6 +145,16 @@ def _without_a_knob(plan: Plan) -> tuple[GateResult, ...]:
     why = f"{', '.join(dict.fromkeys(bare))}: no knob with a witness; loaded as staged, but nothing shows that it works"
     word = Verdict.INCONCLUSIVE
     return (GateResult("witness", word, f"{word.value:<{WORD_WIDTH}}witness     overlay {why}"),)
+
+
+def _asked_only(plan: Plan, records: tuple[BootRecord, ...]) -> tuple[GateResult, ...]:
+    """An argument by which the arms differ, and of which no process shows what became: never enough for a PASS."""
+    bare = unproven(plan.arms, records)
+    if not bare:
+        return ()
+    why = f"{', '.join(bare)}: the arms differ by it, and no process of the engine shows what became of it"
+    word = Verdict.INCONCLUSIVE
+    return (GateResult("witness", word, f"{word.value:<{WORD_WIDTH}}witness     serve argument {why}"),)
 
 
 def _broken(record: BootRecord) -> GateResult:

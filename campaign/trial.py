@@ -4,22 +4,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from campaign.checks import Prompt
 from campaign.client import Client
 from campaign.engine import kv, local, spec, witness
-from campaign.engine.logs import tail
+from campaign.engine.logs import read, tail, unconfirmed
+from campaign.engine.readiness import Ladder
 from campaign.engine.reports import Report, ask, places
-from campaign.errors import EngineFailedError, HostUnfitError, InvalidError
-from campaign.evidence import BootRecord, KvFacts, WitnessRow
+from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
+from campaign.evidence import BootRecord, KvFacts, Status, WitnessRow
 from campaign.gates.base import GateResult
 from campaign.journal import RunFolder, dumps, write_json, write_text
 from campaign.names import KV_TOKENS
 from campaign.plan import Plan, PlannedBoot
 from campaign.preflight import model_stamp, overlays_told
-from campaign.proof import asked, facts, remarks, require, who_must_answer
-from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, warm_up
+from campaign.proof import asked, facts, remarks, require, who_must_answer, wraps
+from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, stalled, warm_up
 from overlays.stage import Stage, verify
 from verdict.words import Verdict
 
@@ -48,6 +50,7 @@ class Draft:
     witness: tuple[WitnessRow, ...] = ()
     facts: dict[str, str] = field(default_factory=dict)
     gates: tuple[GateResult, ...] = ()
+    ladder: Ladder = field(default_factory=Ladder)
     finished: BootRecord | None = None  # as soon as all is measured and proven, before the engine is stopped
 
     @contextmanager
@@ -68,14 +71,21 @@ class Draft:
             seconds=dict(self.seconds),
             kv=self.kv,
             witness=self.witness,
-            facts=dict(self.facts),
+            facts=self.facts | ({"boot_ladder": str(self.ladder)} if self.ladder.reached else {}),
             **more,
         )
+
+    def stopped(self, reason: CampaignError, status: Status, log: Path) -> BootRecord:
+        """The record of a boot that this ended; whether a second one may end otherwise stands in it."""
+        if reason.transient:
+            self.facts["transient"] = reason.transient
+        return self.record(status=status, reason=str(reason), log_tail=tail(log, TAIL_LINES))
 
 
 def run_boot(bench: Bench, boot: PlannedBoot) -> BootRecord:
     """Boot, prove, measure, stop. A dead engine gives a failed record, a knob that is off an invalid one."""
-    draft = Draft(boot)
+    why = bench.plan.campaign.engine.logic_only  # stands beside this boot's speed wherever it is told
+    draft = Draft(boot, facts={"logic_only": why} if why else {})
     engine_spec = specify(bench, boot)
     write_asked(bench, boot, engine_spec)
     try:
@@ -94,11 +104,15 @@ def _outcome(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRe
     try:
         return _unchanged(bench, draft, engine_spec)
     except EngineFailedError as error:
-        return draft.record(status="failed", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
+        failed = draft.stopped(error, "failed", engine_spec.log_file)
+        doubt = unconfirmed(engine_spec.argv, read(engine_spec.log_file))
+        return replace(failed, reason=f"{failed.reason}; {doubt}") if doubt else failed
     except InvalidError as error:
-        return draft.record(status="invalid", reason=str(error), log_tail=tail(engine_spec.log_file, TAIL_LINES))
+        return draft.stopped(error, "invalid", engine_spec.log_file)
     except HostUnfitError as error:  # what was measured before it is kept, as a void boot
-        return replace(draft.finished or draft.record(status="void"), status="void", reason=str(error))
+        if draft.finished is None:
+            return draft.stopped(error, "void", engine_spec.log_file)
+        return replace(draft.finished, status="void", reason=str(error))
 
 
 def _unchanged(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
@@ -116,11 +130,12 @@ def specify(bench: Bench, boot: PlannedBoot) -> spec.EngineSpec:
     stage, arm = bench.stages[boot.arm], bench.plan.arms[boot.arm]
     return spec.build(
         bench.plan.campaign,
-        boot.arm,
+        serve=dict(arm.serve),
+        variables=arm.environment,
+        passed=arm.passed,
         stage_path=stage.path,
-        stage_modules=[file.module for file in stage.files],
+        stage_modules=[file.asked for file in stage.files],
         declared=stage.variables,
-        knob_variables=arm.knob_variables,
         boot_dir=bench.folder.boot(boot.name),
         nonce=f"{bench.plan.run_id}-{boot.name}-{time.time_ns() % 16**6:06x}",
         run_marker=bench.plan.run_id,
@@ -136,15 +151,19 @@ def write_asked(bench: Bench, boot: PlannedBoot, engine_spec: spec.EngineSpec) -
 
 def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
     started = time.monotonic()
-    with local.serve(engine_spec) as engine:
+    draft.facts["compile_cache"] = local.compile_cache(engine_spec)
+    with local.serve(engine_spec, draft.ladder) as engine:
         draft.seconds["boot"] = time.monotonic() - started
         before = prove(bench, draft, engine)
         kv_first(bench, draft)
-        client = Client(engine_spec.url, engine_spec.nonce, engine_spec.headers)
-        more = _prompts(bench, draft, client, engine_spec)
+        client = Client(engine_spec.url, engine_spec.nonce, engine_spec.headers, on_silence=stalled)
+        with engine.explained():
+            more = _prompts(bench, draft, client)
+        engine.check()
         first, before = before, ask(engine_spec.report_dir, "window", places(before), REPORT_DEADLINE_S)
         require(_rows(bench, draft.boot, engine, first, before, usual=False))
-        measured = _window(bench, draft, client, engine_spec)
+        with engine.explained():
+            measured = _window(bench, draft, client)
         more = _kept(bench, draft, measured, more)
         engine.check()
         engine.check_listeners()
@@ -156,7 +175,7 @@ def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRec
         draft.finished = draft.record(status="ok", metrics=metrics, window=measured.counts, **more)
         stopping = time.monotonic()
     draft.seconds["stop"] = time.monotonic() - stopping
-    return replace(draft.finished, seconds=dict(draft.seconds))
+    return replace(draft.finished, seconds=dict(draft.seconds), facts=draft.finished.facts | engine.ended())
 
 
 def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Report, ...]:
@@ -164,7 +183,7 @@ def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Repo
     draft.facts["model"] = model_stamp(bench.plan)
     everybody = who_must_answer(bench.plan.arms[draft.boot.arm])
     reports = ask(engine.spec.report_dir, "before", everybody, REPORT_DEADLINE_S)
-    draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm])
+    draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm], bench.plan.arms.values())
     draft.witness = _rows(bench, draft.boot, engine, reports, None)
     require(draft.witness)
     draft.kv = kv.facts(reports, engine.kv, bench.plan.campaign.model.num_speculative_tokens)
@@ -182,7 +201,8 @@ def _rows(
     usual: bool = True,
 ) -> tuple[WitnessRow, ...]:
     """The witness between two asks; `usual` asks of a behaviour that it held for half of the steps, not once."""
-    knobs = asked(bench.plan.arms[boot.arm])
+    arm = bench.plan.arms[boot.arm]
+    knobs = asked(arm, bench.plan.campaign.model)
     staged = bench.stages[boot.arm].files
     return witness.rows(
         knobs,
@@ -191,8 +211,9 @@ def _rows(
         spec=engine.spec,
         log=engine.log(),
         staged=staged,
-        expected=who_must_answer(bench.plan.arms[boot.arm]),
+        expected=who_must_answer(arm),
         usual=usual,
+        wraps=wraps(arm),
     )
 
 
@@ -212,9 +233,9 @@ def _kv(draft: Draft) -> KvFacts:
     return draft.kv
 
 
-def _prompts(bench: Bench, draft: Draft, client: Client, engine_spec: spec.EngineSpec) -> dict[str, Any]:
+def _prompts(bench: Bench, draft: Draft, client: Client) -> dict[str, Any]:
     """Warm up, then the prompts with their checkers, to their natural end."""
-    workload, timeout_s = bench.plan.campaign.workload, engine_spec.request_timeout_s
+    workload, timeout_s = bench.plan.campaign.workload, _longest_silence_s(bench)
     with draft.timed("warm_up"):
         warmed = warm_up(client, bench.prompts["decode"], workload, timeout_s)
     draft.facts |= {"warm_up_requests": str(warmed.requests), "steady_after_warm_up": str(warmed.steady).lower()}
@@ -224,7 +245,7 @@ def _prompts(bench: Bench, draft: Draft, client: Client, engine_spec: spec.Engin
     return {"natural": pooled(by_prompt), "by_prompt": by_prompt, "answers": checked}
 
 
-def _window(bench: Bench, draft: Draft, client: Client, engine_spec: spec.EngineSpec) -> Measured:
+def _window(bench: Bench, draft: Draft, client: Client) -> Measured:
     """The measured window, and how many disturbed ones came before it."""
     folder, workload = bench.folder.boot(draft.boot.name), bench.plan.campaign.workload
     with draft.timed("window"):
@@ -232,12 +253,18 @@ def _window(bench: Bench, draft: Draft, client: Client, engine_spec: spec.Engine
             client,
             bench.prompts["decode"],
             workload,
-            engine_spec.request_timeout_s,
+            _longest_silence_s(bench),
             folder,
             drafting=bench.plan.campaign.model.num_speculative_tokens > 0,
         )
     draft.facts["windows_discarded"] = str(measured.discarded)
     return measured
+
+
+def _longest_silence_s(bench: Bench) -> float:
+    """Without a token for so long, a request is told to hang."""
+    engine = bench.plan.campaign.engine
+    return min(engine.request_timeout_s, engine.stall_timeout_s)
 
 
 def _kept(bench: Bench, draft: Draft, measured: Measured, more: dict[str, Any]) -> dict[str, Any]:

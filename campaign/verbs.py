@@ -9,13 +9,14 @@ from typing import Any
 from campaign import console, report, tracking
 from campaign.config import from_plain
 from campaign.door import RunReference
-from campaign.engine import local, stop
+from campaign.engine import local, memory, stop
 from campaign.errors import ConfigError, DriftError, ExitCode, TrackingError
 from campaign.journal import RunFolder, read_json, write_json
 from campaign.plan import Plan, PlannedBoot, make
 from campaign.preflight import overlays_told, preflight
 from campaign.session import Outcome, judge, run_bracket
 from campaign.trial import Bench, Draft, kv_first, prove, specify, write_asked
+from overlays import smoke
 from overlays.base import BaseTree
 from overlays.stage import Stage, stage
 
@@ -37,7 +38,7 @@ def on_a_run(verb: str, reference: RunReference) -> ExitCode:
     plan = _planned(folder)
     if verb == "resume":
         with folder.held():
-            _sweep_orphans(plan)
+            _sweep_orphans(plan, folder)
             console.show(f"resuming {plan.run_id}: {len(folder.records())} of {len(plan.boots)} boots are there")
             return _carry_on(plan, folder, preflight(plan))
     outcome = judge(plan, folder.records())
@@ -83,10 +84,16 @@ def _hold(engine: local.RunningEngine) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break the stop
 
 
-def _sweep_orphans(plan: Plan) -> None:
-    """A runner that was killed with SIGKILL leaves its engine behind. Only this run's marked processes are ended."""
-    for ended in stop.sweep(plan.run_id, plan.campaign.engine.stop_timeout_s):
-        console.show(f"ended what the killed run had left: {ended}")
+def _sweep_orphans(plan: Plan, folder: RunFolder) -> None:
+    """A runner that was killed with SIGKILL leaves its engine behind. Only what is known as this run's is ended.
+
+    Its memory comes back a while later; the run's first boot must not be measured against what is still held.
+    """
+    ended = stop.sweep(plan.run_id, plan.campaign.engine.stop_timeout_s, folder.path / "boots")
+    for name in ended:
+        console.show(f"ended what the killed run had left: {name}")
+    if ended:
+        memory.watch(None, plan.campaign.host.memory_timeout_s).wait_quiet()
 
 
 def _planned(folder: RunFolder) -> Plan:
@@ -120,12 +127,19 @@ def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
 def _bench(plan: Plan, folder: RunFolder, base: BaseTree) -> Bench:
     console.show("staging the engine (a minute the first time, then seconds)")
     stages = {name: _staged(plan, base, name) for name in plan.arms}
+    rows = {name: [row.plain() for row in stage.rows] for name, stage in stages.items()}
+    write_json(folder.path / "overlays.json", rows)  # the composed manifest of each arm, as it was verified
     return Bench(plan, folder, stages, plan.prompts, console.show)
 
 
 def _staged(plan: Plan, base: BaseTree, arm: str) -> Stage:
+    """The arm's stage, its hashes verified and its overlaid modules imported once by the engine's interpreter."""
     with overlays_told():
-        return stage(base, plan.arms[arm].overlays, Path(plan.campaign.host.cache_dir) / "stages")
+        made = stage(base, plan.arms[arm].overlays, Path(plan.campaign.host.cache_dir) / "stages")
+        if not smoke.is_known(base, made):
+            console.show(f"checking that the overlays of arm {arm} import in {base.python} (once for this stage)")
+            smoke.expect_imports(base, made)
+    return made
 
 
 def _write_result(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
@@ -138,6 +152,7 @@ def _write_result(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
             "verdict": outcome.verdict.value,
             "exit_code": int(outcome.code),
             "claims_digest": plan.claims_digest,
+            "logic_only": outcome.evidence.logic_only,  # why the speeds below say nothing; empty where they count
             "gates": [vars(replace(r, judgement=None)) for r in outcome.results],
             "boots": [f"{r.index:02d}-{r.letter} {r.status}" for r in outcome.evidence.boots],
         },

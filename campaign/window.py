@@ -5,6 +5,7 @@ Every pass is the same in every boot: same prompts, same order, same limits.
 
 import math
 import statistics
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from campaign.checks import Prompt, check_answer
 from campaign.client import Ask, Client, Sample
 from campaign.config import Workload
-from campaign.errors import HostUnfitError, InvalidError
+from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import Answer, DraftCounts
 from campaign.journal import write_text
 from campaign.metrics import CLOCK_TOLERANCE, IDENTITY_TOLERANCE, Counters, clock_gap, draft_counts, identity_gap, parse
@@ -22,6 +23,8 @@ WARM_UP_TOKENS = 64
 MOST_ASKED = 4  # times a prompt is asked to get every chunk alone
 MERGED_SHARE = 0.02  # of the draft steps may lie in a chunk with another; more, and the two counts contradict
 WINDOWS = 5  # tries
+METRICS_TIMEOUT_S = 10.0  # an engine that is silent need not answer this either
+FLAT_S = 1.0  # a living engine gives a token in it
 STEADY_TOLERANCE = 0.1
 
 
@@ -129,6 +132,27 @@ def pooled(by_prompt: dict[str, DraftCounts]) -> DraftCounts | None:
     longest = max(len(c.accepted) for c in by_prompt.values())
     padded = [c.accepted + (0,) * (longest - len(c.accepted)) for c in by_prompt.values()]
     return DraftCounts(sum(c.drafts for c in by_prompt.values()), tuple(map(sum, zip(*padded, strict=True))))
+
+
+def stalled(client: Client, sentence: str) -> CampaignError:
+    """A request that got no token in time, by what /metrics shows while it waits: to live is to give tokens.
+
+    For `Client`'s on_silence. HostUnfitError when the engine serves somebody else meanwhile, else EngineFailedError.
+    """
+    try:
+        first = scrape(client, METRICS_TIMEOUT_S)
+        time.sleep(FLAT_S)
+        last = scrape(client, METRICS_TIMEOUT_S)
+        tokens = int(last.since(first).total("generation_tokens"))
+    except CampaignError as error:
+        return EngineFailedError(f"engine hangs: {sentence}, and it shows no metrics either ({error})")
+    shown = f"/metrics shows {last.running:g} running, {last.waiting:g} waiting"
+    if not tokens:
+        flat = f"generation tokens flat at {last.total('generation_tokens'):g}"
+        return EngineFailedError(f"engine stalled: {sentence}; {shown}, {flat}")
+    if last.running + last.waiting > 1:
+        return HostUnfitError(f"contended: {sentence}, while {tokens} tokens went to other requests; {shown}")
+    return EngineFailedError(f"engine stalled for us: {sentence}, although {tokens} tokens were counted; {shown}")
 
 
 class TaintedError(InvalidError):

@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from campaign.engine import processes
 from campaign.engine.processes import Proc
@@ -12,6 +12,7 @@ from campaign.engine.spec import BOOT_MARKER
 from campaign.errors import HostUnfitError
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
+Remember = Callable[[tuple[Proc, ...]], None]
 LEADERS: set[int] = set()  # pids that this runner started as engines and has not yet stopped
 
 
@@ -25,13 +26,17 @@ def become_subreaper() -> None:
 
 
 class Family:
-    """Everything that descends from one engine's first process. `look` before asking; what was seen is remembered."""
+    """Everything that descends from one engine's first process. `look` before asking; what was seen is remembered.
 
-    def __init__(self, leader: int, nonce: str) -> None:
+    `remember` is told of the living members, each time that they are others than before.
+    """
+
+    def __init__(self, leader: int, nonce: str, remember: Remember | None = None) -> None:
         first = processes.read(leader)
         assert first is not None, "a child that was not waited for has an entry in /proc"
-        self.leader, self.nonce = first, nonce
+        self.leader, self.nonce, self.remember = first, nonce, remember
         self.known: dict[int, Proc] = {leader: first}
+        self._tell((first,), frozenset())
 
     def look(self) -> tuple[Proc, ...]:
         """Find members that are new, forget the dead ones (reaping those that are ours), return the living."""
@@ -40,10 +45,16 @@ class Family:
         seeds |= {proc.pid for proc in procs.values() if self._ours(proc)}
         reused = not self.leader.same(procs.get(self.leader.pid, self.leader))
         members = processes.descending(procs, seeds, () if reused else (self.leader.pid,))
+        before = frozenset(self.known)
         self.known = {pid: procs[pid] for pid in members if pid in procs and self._after_leader(procs[pid])}
         living = tuple(proc for proc in self.known.values() if proc.alive)
+        self._tell(living, before)
         _reap(proc for proc in self.known.values() if not proc.alive and proc.pid != self.leader.pid)
         return living
+
+    def _tell(self, living: tuple[Proc, ...], before: frozenset[int]) -> None:
+        if self.remember is not None and frozenset(self.known) != before:
+            self.remember(living)
 
     def _after_leader(self, proc: Proc) -> bool:
         return proc.start_ticks >= self.leader.start_ticks

@@ -4,18 +4,18 @@ import contextlib
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from campaign.engine import logs, readiness, shared_memory, signals
+from campaign.engine import fatal, logs, memory, readiness, remembered, shared_memory, signals
 from campaign.engine import port as ports
 from campaign.engine import stop as stopping
 from campaign.engine.family import LEADERS, Family, become_subreaper
 from campaign.engine.logs import KvLog
-from campaign.engine.processes import cmdline
-from campaign.engine.readiness import Boot
+from campaign.engine.processes import Proc, cmdline
+from campaign.engine.readiness import Boot, Ladder
 from campaign.engine.spec import EngineSpec
 from campaign.engine.stop import Remains, StopFacts
 from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
@@ -23,6 +23,7 @@ from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, In
 ROOT_PROBE = "import importlib.util, sys; found = importlib.util.find_spec(sys.argv[1]); print(found and found.origin)"
 ROOT_PROBE_TIMEOUT_S = 60
 ENGINE_AUTOGROUP_NICE = "5"
+CACHES = ("VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 CORE_DIED = ("EngineDeadError", "died unexpectedly")
 
 
@@ -53,6 +54,25 @@ class RunningEngine:
         """Its log so far."""
         return logs.read(self.spec.log_file)
 
+    def ended(self) -> dict[str, str]:
+        """How it ended, for the record: how its first process went, and what all of them held of the host."""
+        if self.stopped is None or self.stopped.exit_code is None:
+            return {}
+        words = fatal.exit_words(self.stopped.exit_code, by_us=self.stopped.by_us)
+        return {"stop": words, "memory_held_mib": str(self.stopped.held_mib)}
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Within it a request that failed because the engine is dead is told as the engine's death."""
+        try:
+            yield
+        except EngineFailedError as error:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.boot.process.wait(readiness.DYING_S)
+            if self.boot.process.poll() is None:
+                raise
+            raise readiness.died(self.boot, f"while it was measured ({str(error).partition('; see ')[0]})") from error
+
     def tail(self) -> tuple[str, ...]:
         """The last lines of its log."""
         return logs.tail(self.spec.log_file)
@@ -76,8 +96,10 @@ class RunningEngine:
 
 
 @contextmanager
-def serve(spec: EngineSpec) -> Iterator[RunningEngine]:
+def serve(spec: EngineSpec, ladder: Ladder | None = None) -> Iterator[RunningEngine]:
     """Boot, yield the ready engine, stop it whatever happened, and prove that nothing is left.
+
+    The caller's `ladder` is filled while the engine boots, so that it tells of a boot that fails too.
 
     Raises InvalidError for a port that somebody holds or a package root outside the stage, EngineFailedError for a boot
     that fails, HostUnfitError when something survives the stop. An exception from inside keeps its class; leftovers are
@@ -85,12 +107,19 @@ def serve(spec: EngineSpec) -> Iterator[RunningEngine]:
     """
     become_subreaper()
     refuse_listener(spec.port)
-    with signals.interruptible(), _folders(spec), _started(spec) as engine:
+    with signals.interruptible(), _folders(spec), _started(spec, ladder or Ladder()) as engine:
         engine.first_request_s = readiness.wait(engine.boot)
         engine.boot_s = time.monotonic() - engine.started_monotonic_s
         engine.kv = logs.kv(engine.log())
         engine.shm_ours = shared_memory.held_by(engine.pids())
+        _remember(spec, engine.boot.family.look(), engine.shm_ours)
         yield engine
+
+
+def compile_cache(spec: EngineSpec) -> str:
+    """`warm` when an earlier boot left something in the compile caches that this boot gets, else `cold`."""
+    files = (file for root in _caches(spec) for file in root.rglob("*") if file.is_file())
+    return "cold" if next(files, None) is None else "warm"
 
 
 def refuse_listener(port: int) -> None:
@@ -130,12 +159,12 @@ def refuse_other_root(spec: EngineSpec) -> None:
 
 
 @contextmanager
-def _started(spec: EngineSpec) -> Iterator[RunningEngine]:
+def _started(spec: EngineSpec, ladder: Ladder) -> Iterator[RunningEngine]:
     engine: RunningEngine | None = None
     refuse_other_root(spec)
     try:
         with signals.held():
-            engine = _start(spec)
+            engine = _start(spec, ladder)
         _check_argv(engine)
         yield engine
     except BaseException as error:
@@ -150,9 +179,9 @@ def _started(spec: EngineSpec) -> Iterator[RunningEngine]:
         )
 
 
-def _start(spec: EngineSpec) -> RunningEngine:
-    shm_before = shared_memory.names()
-    started_s = time.monotonic()
+def _start(spec: EngineSpec, ladder: Ladder) -> RunningEngine:
+    shm_before, oom_kills = shared_memory.names(), memory.oom_kills()
+    started_s = ladder.started_s = time.monotonic()
     try:
         with spec.log_file.open("wb") as log:
             process = subprocess.Popen(
@@ -163,8 +192,13 @@ def _start(spec: EngineSpec) -> RunningEngine:
         raise _cannot_start(spec, error) from error
     LEADERS.add(process.pid)
     let_the_client_run(process.pid)
-    boot = Boot(spec, process, Family(process.pid, spec.nonce), started_s + spec.boot_timeout_s)
+    family = Family(process.pid, spec.nonce, lambda members: _remember(spec, members))
+    boot = Boot(spec, process, family, started_s + spec.boot_timeout_s, ladder, oom_kills)
     return RunningEngine(spec, boot, started_s, shm_before)
+
+
+def _remember(spec: EngineSpec, members: Iterable[Proc], shm: Iterable[str] = ()) -> None:
+    remembered.keep(spec.log_file.with_name(remembered.FILE), members, shm)
 
 
 def let_the_client_run(leader: int) -> None:
@@ -191,13 +225,14 @@ def _halt(engine: RunningEngine | None, spec: EngineSpec) -> None:
         remains = Remains(spec.port, engine.shm_before, engine.shm_ours)
         engine.stopped = stopping.stop(engine.boot.process, engine.boot.family, spec.stop_timeout_s, remains)
         LEADERS.discard(engine.pid)
+        if not engine.stopped.survivors:
+            remembered.forget(spec.log_file.parent)
 
 
 @contextmanager
 def _folders(spec: EngineSpec) -> Iterator[None]:
     """The folders of one boot and of its stage's caches; the engine's TMPDIR is gone afterwards."""
-    caches = [Path(spec.env[name]) for name in ("VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")]
-    for folder in (spec.cwd, spec.report_dir, Path(spec.env["HOME"]), spec.tmp_dir, *caches):
+    for folder in (spec.cwd, spec.report_dir, Path(spec.env["HOME"]), spec.tmp_dir, *_caches(spec)):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -208,6 +243,10 @@ def _folders(spec: EngineSpec) -> Iterator[None]:
         yield
     finally:
         shutil.rmtree(spec.tmp_dir, ignore_errors=True)
+
+
+def _caches(spec: EngineSpec) -> list[Path]:
+    return [Path(spec.env[name]) for name in CACHES]
 
 
 def _cannot_start(spec: EngineSpec, error: OSError) -> CampaignError:

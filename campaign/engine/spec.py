@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from campaign.config import Campaign
-from campaign.errors import ConfigError
 
 HOST = "127.0.0.1"
 RUN_MARKER = "CAMPAIGN_RUN_ID"  # every process of a run carries it, so that a crashed run can be swept
@@ -19,8 +18,6 @@ REPORT_DIR = "VLLM_CAMPAIGN_REPORT_DIR"
 OVERLAID_MODULES = "VLLM_CAMPAIGN_OVERLAID_MODULES"
 READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 OURS_PREFIX = "VLLM_CAMPAIGN_"
-SET_BY_US = ("host", "port", "model", "served_model_name", "speculative_config")
-SECRETS = ("api_key", "hf_token")
 TMP_PREFIX = "campaign-"
 LONGEST_TMPDIR = 60  # characters: the engine makes unix sockets below it, whose whole path may hold 107
 FIRST_PROMPT_CHARS = 600  # long on purpose: after a short first request an AMX engine died of SIGILL (house.md)
@@ -61,23 +58,23 @@ class EngineSpec:
 
 def build(
     campaign: Campaign,
-    arm: str,
     *,
+    serve: Mapping[str, Any],
+    variables: Mapping[str, str],
+    passed: Iterable[str],
     stage_path: Path,
-    stage_modules: Iterable[str],
+    stage_modules: Iterable[str | Mapping[str, str]],  # a module, or the path of a data file
     declared: frozenset[str],
-    knob_variables: Mapping[str, str],
     boot_dir: Path,
     nonce: str,
     run_marker: str,
 ) -> EngineSpec:
-    """The boot of one arm. Makes no folder and starts nothing.
+    """The boot of one resolved arm: its serve arguments, its variables, and the names passed on from the caller.
 
-    Raises ConfigError for an argument that only the runner sets, a value that is no text, or a variable set twice.
+    Makes no folder and starts nothing. Names and values were checked when the arm was resolved (campaign/arms.py).
     """
     engine = campaign.engine
     boot_dir = boot_dir.absolute()
-    serve = merged_serve(campaign, arm)
     tmp_dir = _tmp_dir(nonce)
     report_dir = boot_dir / "reports"
     ours = {
@@ -88,11 +85,16 @@ def build(
         "HOME": str(boot_dir / "home"),
         "TMPDIR": str(tmp_dir),
         "PYTHONPATH": str(stage_path),
-        **_caches(Path(campaign.host.cache_dir).absolute() / "compile" / stage_path.name),
+        "PYTHONSAFEPATH": "1",
+        "SPT_NOENV": "1",  # process titles must not overwrite /proc/PID/environ, where our markers are found
+        **_caches(
+            Path(campaign.host.cache_dir).absolute() / "compile" / stage_path.name,
+            [campaign.model.target, speculative_config(campaign), dict(serve), dict(variables)],
+        ),
     }
     return EngineSpec(
         argv=arguments(campaign, serve, nonce),
-        env=environment(campaign, knob_variables, ours),
+        env=environment(engine.boot_timeout_s, passed, variables, ours),
         cwd=boot_dir / "cwd",
         url=f"http://{HOST}:{campaign.host.port}",
         port=campaign.host.port,
@@ -105,22 +107,9 @@ def build(
         stage_path=stage_path,
         tmp_dir=tmp_dir,
         declared=declared,
-        secret_names=frozenset(n for n in engine.pass_env if _sounds_secret(n)),
+        secret_names=frozenset(n for n in passed if _sounds_secret(n)),
         first_prompt=_first_prompt(serve.get("max_model_len")),
     )
-
-
-def merged_serve(campaign: Campaign, arm: str) -> dict[str, Any]:
-    """The arm's serve arguments over the engine's; null ones are left out. Raises ConfigError for one that is ours."""
-    merged = {**campaign.engine.serve, **campaign.arms[arm].serve}
-    for name in merged:
-        if name in SET_BY_US:
-            raise ConfigError(f"serve argument {name} is set by the runner (host.port, model.*); leave it out of serve")
-        if name in SECRETS:
-            raise ConfigError(
-                f"serve argument {name} is a secret and would stand in the process list; use engine.pass_env"
-            )
-    return {str(name): value for name, value in merged.items() if value is not None}
 
 
 def arguments(campaign: Campaign, serve: Mapping[str, Any], nonce: str) -> tuple[str, ...]:
@@ -135,10 +124,12 @@ def arguments(campaign: Campaign, serve: Mapping[str, Any], nonce: str) -> tuple
 
 
 def argument(name: str, value: object) -> tuple[str, ...]:
-    """One serve argument as the engine reads it: true and false are switches, lists and maps JSON, the rest text."""
+    """One serve argument as the engine reads it: truth values are switches, lists and maps JSON, the rest text."""
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return (f"--{flag}",) if value else (f"--no-{flag}",)
+    if isinstance(value, tuple):  # an argument that takes several words
+        return (f"--{flag}", *map(str, value))
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
     return (f"--{flag}={text}",) if text.startswith("-") else (f"--{flag}", text)
 
@@ -152,48 +143,29 @@ def speculative_config(campaign: Campaign) -> dict[str, Any]:
     return {"method": model.method, **drafter, "num_speculative_tokens": model.num_speculative_tokens}
 
 
-def environment(campaign: Campaign, knobs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of the engine. Of the caller's own only PATH and engine.pass_env are kept; null unsets."""
-    asked = {name: _text(name, value) for name, value in campaign.engine.env.items() if value is not None}
-    passed = {name: os.environ[name] for name in campaign.engine.pass_env if name in os.environ}
+def environment(
+    boot_timeout_s: float, passed: Iterable[str], variables: Mapping[str, str], ours: Mapping[str, str]
+) -> dict[str, str]:
+    """The whole environment of the engine. Of the caller's own only PATH and the names passed on are kept."""
     fixed = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
-        "PYTHONSAFEPATH": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_SERVER_DEV_MODE": "1",
         "DO_NOT_TRACK": "1",
         "HF_HUB_OFFLINE": "1",
-        "SPT_NOENV": "1",  # process titles must not overwrite /proc/PID/environ, where our markers are found
-        READY_TIMEOUT: str(max(1, int(campaign.engine.boot_timeout_s))),
+        READY_TIMEOUT: str(max(1, int(boot_timeout_s))),
     }
-    _refuse_twice({"engine.env": asked, "engine.pass_env": passed, "a knob": knobs, "the runner": ours})
-    return {**fixed, **passed, **asked, **knobs, **ours}
+    given = {name: os.environ[name] for name in passed if name in os.environ}
+    return {**fixed, **given, **variables, **ours}
 
 
-def _refuse_twice(sources: Mapping[str, Mapping[str, str]]) -> None:
-    """A variable has one owner; two would make it a guess which value the engine saw."""
-    owner: dict[str, str] = {}
-    for source, names in sources.items():
-        for name in names:
-            if name in owner:
-                raise ConfigError(f"variable {name} is set by {owner[name]} and by {source}; take it out of one")
-            owner[name] = source
-
-
-def _text(name: str, value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"engine.env.{name} is {value!r}, but the engine reads text; quote it, for instance '1'")
-    return str(value)
-
-
-def _caches(root: Path) -> dict[str, str]:
-    """Compile caches shared by the boots of one stage, and by no other."""
+def _caches(stage: Path, asked: list[Any]) -> dict[str, str]:
+    """Compile caches shared by all boots, of any run, of one stage that is asked for the same; and by no other."""
+    root = stage / hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:16]
     return {
         "VLLM_CACHE_ROOT": str(root / "vllm"),
         "TRITON_CACHE_DIR": str(root / "triton"),

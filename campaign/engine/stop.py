@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from campaign.engine import memory, processes, remembered, shared_memory
 from campaign.engine import port as ports
-from campaign.engine import processes, shared_memory
 from campaign.engine.family import Family, send
 from campaign.engine.processes import Proc
 from campaign.engine.spec import RUN_MARKER, TMP_PREFIX
@@ -30,6 +30,9 @@ class StopFacts:
     exit_code: int | None  # of the first process; negative is a signal
     leftovers: tuple[str, ...]  # processes, a port, shared memory that are still there
     swept: tuple[str, ...]  # shared memory that its dead processes left, and that was removed
+    by_us: bool = True  # it still lived when the stop began: whatever signal ended it was ours
+    held_mib: int = 0  # of the host, by all its processes, when the stop began
+    survivors: int = 0  # processes that not even SIGKILL ended
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ def stop(process: subprocess.Popen[bytes], family: Family, timeout_s: float, rem
     started = time.monotonic()
     members = family.look()
     ours = remains.shm_ours | shared_memory.held_by(proc.pid for proc in members)
+    held_mib, by_us = memory.held_mib(members), process.poll() is None
     _terminate(process, members)
     killed = not _died(process, family, timeout_s)
     alive = kill(family) if killed else ()
@@ -58,43 +62,65 @@ def stop(process: subprocess.Popen[bytes], family: Family, timeout_s: float, rem
         exit_code=process.returncode,
         leftovers=(*(f"{proc} survived SIGKILL" for proc in alive), *_port_holder(remains.port), *left),
         swept=swept,
+        by_us=by_us,
+        held_mib=held_mib,
+        survivors=len(alive),
     )
 
 
-def sweep(run_marker: str, timeout_s: float) -> tuple[str, ...]:
-    """End what a crashed run left: every process that carries its marker, their sessions and their descendants.
+def sweep(run_marker: str, timeout_s: float, boots: Path | None = None) -> tuple[str, ...]:
+    """End what a crashed run left: every process that carries its marker, their sessions and their descendants, and
+    those that the run wrote down in the folders of its `boots`.
 
     Returns who was ended. For `resume`, before the first boot. Raises nothing: what survives is seen at preflight.
     """
-    found = _marked(run_marker)
+    told = remembered.recall(boots) if boots else ()
+    left = _Left(run_marker, {proc.pid: proc for boot in told for proc in boot.members})
+    found = left.look()
     names = tuple(str(proc) for proc in found)
     tmp_dirs = {folder for proc in found if (folder := _tmp_dir(proc.pid))}
-    segments = shared_memory.held_by(proc.pid for proc in found)
+    tmp_dirs |= remembered.tmp_dirs(boots) if boots else set()
+    segments = shared_memory.held_by(proc.pid for proc in found).union(*(boot.shared_memory for boot in told))
     send(found, signal.SIGTERM)
-    deadline = time.monotonic() + timeout_s
-    while (found := _marked(run_marker)) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
-    deadline = time.monotonic() + KILL_TIMEOUT_S
-    while (found := _marked(run_marker)) and time.monotonic() < deadline:
-        send(found, signal.SIGKILL)
-        time.sleep(POLL_S)
+    left.end(time.monotonic() + timeout_s)
     for folder in tmp_dirs:
         shutil.rmtree(folder, ignore_errors=True)
     shared_memory.sweep(segments, frozenset())
+    for boot in boots.glob("*") if boots and not left.look() else ():
+        remembered.forget(boot)
     return names
+
+
+@dataclass
+class _Left:
+    """The processes of a run whose runner is dead; who was found once stays known, whatever dies above it."""
+
+    run_marker: str
+    known: dict[int, Proc]
+
+    def look(self) -> tuple[Proc, ...]:
+        """Who still lives."""
+        procs = processes.table()
+        seeds = {pid for pid, proc in self.known.items() if proc.same(procs.get(pid))}
+        seeds |= {pid for pid in procs if pid != os.getpid() and processes.carries(pid, RUN_MARKER, self.run_marker)}
+        members = processes.descending(procs, seeds, {procs[pid].session for pid in seeds} - {os.getsid(0)})
+        self.known = {pid: procs[pid] for pid in members - {os.getpid()}}
+        return tuple(proc for _, proc in sorted(self.known.items()) if proc.alive)
+
+    def end(self, deadline_s: float) -> None:
+        """Wait until nobody lives; SIGKILL once the deadline (monotonic clock) has passed."""
+        while self.look() and time.monotonic() < deadline_s:
+            time.sleep(POLL_S)
+        deadline_s = time.monotonic() + KILL_TIMEOUT_S
+        while (found := self.look()) and time.monotonic() < deadline_s:
+            send(found, signal.SIGKILL)
+            time.sleep(POLL_S)
 
 
 def _tmp_dir(pid: int) -> Path | None:
     """The TMPDIR that a marked process was given, when it is one that we make."""
     given = [Path(os.fsdecode(e[7:])) for e in processes.environ(pid) if e.startswith(b"TMPDIR=")]
     return next((folder for folder in given if folder.name.startswith(TMP_PREFIX)), None)
-
-
-def _marked(run_marker: str) -> tuple[Proc, ...]:
-    procs = processes.table()
-    seeds = {pid for pid in procs if pid != os.getpid() and processes.carries(pid, RUN_MARKER, run_marker)}
-    members = processes.descending(procs, seeds, {procs[pid].session for pid in seeds} - {os.getsid(0)})
-    return tuple(procs[pid] for pid in sorted(members - {os.getpid()}) if procs[pid].alive)
 
 
 def _terminate(process: subprocess.Popen[bytes], members: tuple[Proc, ...]) -> None:

@@ -122,8 +122,8 @@ def test_a_run_folder_is_made_exclusively(tmp_path: Path, folder: RunFolder) -> 
         RunFolder.create(tmp_path, folder.path.name)
 
 
+@pytest.mark.case("F6")
 def test_of_two_processes_that_start_together_one_gets_the_folder(tmp_path: Path) -> None:
-    """F6."""
     code = (
         "import sys; from pathlib import Path; from campaign.errors import CampaignError\n"
         "from campaign.journal import RunFolder\n"

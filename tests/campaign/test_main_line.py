@@ -2,109 +2,17 @@
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
 
-from campaign.engine import processes
-from campaign.engine.port import listener
+from tests.fakes.line import ROOT, WAIT_S, Line, finished_boots, gates, marked, until
 
-ROOT = Path(__file__).resolve().parents[2]
 SIX = ["KV", "quality", "Korean", "outputs", "accept pos1", "step/s"]
-WAIT_S = 120.0
-
-
-@dataclass
-class Line:
-    """One command line of the runner on the fake engine, with folders and a port of its own."""
-
-    folder: Path
-    cache: Path
-    port: int
-
-    def command(self, *words: str) -> list[str]:
-        """`python -m campaign` with the test's configuration tree."""
-        return [sys.executable, "-m", "campaign", *words]
-
-    def overrides(self, exp: str, *more: str) -> list[str]:
-        """Where this test's runs, stages and port are."""
-        places = [f"host.runs_dir={self.folder}", f"host.cache_dir={self.cache}", f"host.port={self.port}"]
-        return ["--config-dir", str(ROOT / "tests/conf"), f"exp={exp}", *places, *more]
-
-    def run(self, exp: str, *more: str) -> subprocess.CompletedProcess[str]:
-        """Run to the end."""
-        words = self.command(*self.overrides(exp, *more))
-        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-
-    def start(self, exp: str, *more: str) -> subprocess.Popen[str]:
-        """Run, and do not wait."""
-        words = self.command(*self.overrides(exp, *more))
-        return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-    def resume(self, run: Path) -> subprocess.CompletedProcess[str]:
-        """`resume` by path."""
-        words = self.command("resume", str(run))
-        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-
-    def only_run(self) -> Path:
-        """The folder of the one run that was made."""
-        (found,) = [path.parent for path in self.folder.glob("*/plan.json")]
-        return found
-
-
-@pytest.fixture(scope="session")
-def stage_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stages are content-addressed, so all tests share them."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def line(tmp_path: Path, stage_cache: Path) -> Iterator[Line]:
-    """A line; afterwards nothing of its runs may be left."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    made = Line(tmp_path / "runs", stage_cache, port)
-    yield made
-    for run in made.folder.glob("*/plan.json"):
-        assert marked(run.parent.name) == []
-    assert listener(port) is None
-
-
-def marked(run_id: str) -> list[int]:
-    """Living processes that carry a run's marker."""
-    found = [pid for pid in processes.table() if processes.carries(pid, "CAMPAIGN_RUN_ID", run_id)]
-    return [pid for pid in found if (proc := processes.read(pid)) and proc.alive]
-
-
-def gates(text: str) -> dict[str, str]:
-    """Gate label -> verdict word, from the console."""
-    rows = re.findall(
-        r"^(PASS|FAIL|INCONCLUSIVE|VOID|INVALID)\s+(KV|quality|Korean|outputs|accept pos1|step/s)", text, re.M
-    )
-    return {label: word for word, label in rows}
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition; a deadline only ends a test that would hang."""
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
-def finished_boots(run: Path) -> int:
-    journal = run / "journal.jsonl"
-    return journal.read_bytes().count(b"\n") if journal.exists() else 0
 
 
 def test_a_real_gain_passes_all_six_gates_and_lies_in_mlflow(line: Line) -> None:
@@ -123,7 +31,7 @@ def test_a_run_leaves_the_folder_that_the_house_describes(line: Line) -> None:
     line.run("fake8", "bracket.schedule=ABA")
     run = line.only_run()
     names = {p.name for p in run.iterdir()} - {".lock"}
-    assert names == {"plan.json", "journal.jsonl", "boots", "result.json", "report.md", "report.html"}
+    assert names == {"plan.json", "journal.jsonl", "boots", "result.json", "report.md", "report.html", "overlays.json"}
     boot = {p.name for p in sorted((run / "boots").iterdir())[0].iterdir()}
     wanted = {"argv.json", "env.json", "engine.log", "metrics-before.txt", "metrics-after.txt"}
     assert wanted | {"samples.jsonl", "texts.jsonl", "verdicts.json", "reports"} <= boot
@@ -258,6 +166,7 @@ def test_a_patch_without_a_knob_never_passes_because_nothing_shows_that_it_works
     assert "overlay fake_comment: no knob with a witness" in done.stdout
 
 
+@pytest.mark.case("E5")
 def test_a_stage_that_is_edited_between_two_boots_is_drift_and_gives_no_verdict(line: Line, tmp_path: Path) -> None:
     runner = line.start("fake8", "bracket.schedule=ABBA", f"host.cache_dir={tmp_path / 'own'}")
     until(lambda: bool(list(line.folder.glob("*/journal.jsonl"))) and finished_boots(line.only_run()) >= 1)

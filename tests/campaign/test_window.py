@@ -1,9 +1,10 @@
 """The passes over HTTP, against a small engine that really drafts, and counters whose truth is known exactly."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campaign.checks import Check, Prompt
-from campaign.client import Client, Sample
+from campaign.client import Ask, Client, Sample
 from campaign.config import Workload
 from campaign.errors import EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import DraftCounts
-from campaign.window import Measured, _worst, acceptance_metrics, measure, natural, pooled, until_the_end, warm_up
-from tests.fakes.streams import DONE, Drafting, chunk, sample, serving, usage
+from campaign.window import (
+    Measured,
+    _worst,
+    acceptance_metrics,
+    measure,
+    natural,
+    pooled,
+    stalled,
+    until_the_end,
+    warm_up,
+)
+from tests.fakes.streams import DONE, Drafting, Reply, chunk, sample, serving, usage
 
 TIMEOUT_S = 10.0
 PROMPTS = tuple(Prompt(f"p{i}", "decode", None, "옛날", 256) for i in range(2))
@@ -382,3 +393,58 @@ def test_good_answers_that_differ_in_one_boot_make_nothing_comparable() -> None:
     right = Prompt("q0", "quality", None, "2 + 3", 8, Check("contains", "5"))
     with pytest.raises(InvalidError, match="two ways"):
         _worst(right, (asked("5", 5), asked("It is 5", 6, 5)))
+
+
+# an engine that gives no token
+
+SILENT = Reply.of(30.0)  # seconds of nothing
+
+
+def gauges(running: int, waiting: int, tokens: Iterator[int]) -> Callable[[], str]:
+    """A /metrics text whose generated tokens are the next number each time."""
+    name = '{engine="0",model_name="m"}'
+    return lambda: (
+        f"vllm:num_requests_running{name} {running}\nvllm:num_requests_waiting{name} {waiting}\n"
+        f"vllm:generation_tokens_total{name} {next(tokens)}\n"
+    )
+
+
+STALLS: dict[str, Any] = {
+    "tokens are flat": (
+        gauges(0, 3, repeat(1234)),
+        EngineFailedError,
+        "engine stalled: no token came for prompt p0 in 0.3 s; /metrics shows 0 running, 3 waiting, "
+        "generation tokens flat at 1234",
+    ),
+    "tokens go to somebody else": (
+        gauges(2, 1, count(5, 7)),
+        HostUnfitError,
+        "contended: no token came for prompt p0 in 0.3 s, while 7 tokens went to other requests; /metrics shows 2",
+    ),
+    "tokens are counted and do not arrive": (
+        gauges(1, 0, count(5, 7)),
+        EngineFailedError,
+        "engine stalled for us: no token came for prompt p0 in 0.3 s, although 7 tokens were counted",
+    ),
+}
+
+
+@pytest.mark.case("A5")
+@pytest.mark.parametrize(("metrics", "error", "words"), STALLS.values(), ids=STALLS)
+def test_a_request_without_a_token_is_told_by_what_the_metrics_show(
+    metrics: Callable[[], str], error: type[Exception], words: str
+) -> None:
+    with serving(SILENT, {"/metrics": metrics}) as server:
+        asked = Client(server.url, "m", on_silence=stalled)
+        with pytest.raises(error) as raised:
+            asked.stream(PROMPTS[0], Ask(8, ignore_eos=True, timeout_s=0.3))
+    assert str(raised.value).startswith(words)
+
+
+@pytest.mark.case("A5")
+def test_a_server_that_shows_no_metrics_either_hangs() -> None:
+    with (
+        serving(SILENT) as server,
+        pytest.raises(EngineFailedError, match=r"engine hangs: .*GET /metrics answered 404"),
+    ):
+        Client(server.url, "m", on_silence=stalled).stream(PROMPTS[0], Ask(8, ignore_eos=True, timeout_s=0.3))

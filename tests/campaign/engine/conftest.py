@@ -51,13 +51,15 @@ def make(tmp_path: Path, port: int, marker_file: Path) -> Callable[..., EngineSp
     def made(fault: str = "", *, env: dict[str, Any] | None = None, **engine: Any) -> EngineSpec:
         planted = {"FAKE_FAULT": fault, "FAKE_MARKER_FILE": str(marker_file)} | (env or {})
         boot = tmp_path / "boots" / "01-A"
+        campaign = campaign_of(tmp_path, port, **engine)
         return spec.build(
-            campaign_of(tmp_path, port, env=planted, **engine),
-            "base",
+            campaign,
+            serve=campaign.engine.serve,
+            variables=planted,
+            passed=campaign.engine.pass_env,
             stage_path=FAKES / "site",
             stage_modules=["vllm.platforms.cpu"],
             declared=frozenset(),
-            knob_variables={},
             boot_dir=boot,
             nonce=f"t-{port}-01A",
             run_marker=f"run-{port}",

@@ -58,6 +58,7 @@ def test_an_engine_that_ignores_sigterm_is_killed_after_its_deadline(make: Make)
     assert (engine.stopped.killed, engine.stopped.exit_code) == (True, -signal.SIGKILL)
 
 
+@pytest.mark.case("A1")
 @pytest.mark.parametrize("leader_killed_first", [False, True], ids=["it stops by itself", "its leader was SIGKILLed"])
 def test_an_orphan_in_its_own_session_without_marker_is_found_and_killed(
     make: Make, orphans: Orphans, leader_killed_first: bool
@@ -72,6 +73,7 @@ def test_an_orphan_in_its_own_session_without_marker_is_found_and_killed(
     assert processes.read(orphan) is None
 
 
+@pytest.mark.case("A1")
 def test_an_orphan_that_nobody_saw_before_its_parent_died_is_adopted_and_killed(make: Make, orphans: Orphans) -> None:
     spec = make("late_orphan:0")
     with serve(spec) as engine:
@@ -106,6 +108,7 @@ def end_and_check(engine: RunningEngine, *, by: Callable[[RunningEngine], object
     engine.check()
 
 
+@pytest.mark.case("A13")
 def test_an_engine_killed_while_it_is_measured_is_told_by_check(make: Make) -> None:
     words = r"killed by SIGKILL, sender unknown while it was measured.*engine\.log"
     with pytest.raises(EngineFailedError, match=words), serve(make()) as engine:
@@ -129,6 +132,7 @@ def test_an_engine_that_dies_in_mid_stream_leaves_its_reason_in_the_log(make: Ma
         end_and_check(it, by=complete_until_it_breaks)
 
 
+@pytest.mark.case("A5")
 def test_an_engine_core_that_died_below_a_living_server_is_told_by_check(make: Make) -> None:
     line = "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n"
     with serve(make()) as engine:
@@ -144,6 +148,7 @@ def test_an_error_of_the_caller_stops_the_engine_and_keeps_its_class(make: Make)
     assert engine.stopped is not None
 
 
+@pytest.mark.case("A9")
 def test_a_listener_on_the_port_is_named_with_its_model_and_nothing_is_started(make: Make) -> None:
     spec = make()
     with serve(spec) as other:
@@ -222,6 +227,7 @@ def engine_of(spec: EngineSpec) -> int:
     raise AssertionError("the runner started no engine")
 
 
+@pytest.mark.case("A3")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name)
 def test_a_runner_that_is_told_to_end_while_booting_stops_its_engine(
     make: Make, tmp_path: Path, number: signal.Signals
@@ -235,6 +241,7 @@ def test_a_runner_that_is_told_to_end_while_booting_stops_its_engine(
     assert processes.read(engine) is None
 
 
+@pytest.mark.case("A1")
 def test_what_a_killed_runner_left_is_swept_by_its_marker(make: Make, tmp_path: Path, port: int) -> None:
     spec = make()
     runner = runner_of(spec, tmp_path)

@@ -2,7 +2,10 @@
 
 import http.server
 import json
+import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from campaign.engine.local import serve
+from campaign.engine.readiness import Ladder, Rung
 from campaign.engine.spec import EngineSpec
 from campaign.errors import CampaignError, EngineFailedError, InvalidError
 
@@ -39,6 +43,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.case("A3", "A6", "A7", "A13")
 @pytest.mark.parametrize(("fault", "error", "words"), FAULTS.values(), ids=FAULTS)
 def test_a_boot_that_fails_says_how(make: Make, fault: str, error: type[CampaignError], words: str) -> None:
     spec = make(fault)
@@ -50,19 +55,48 @@ def test_a_boot_that_fails_says_how(make: Make, fault: str, error: type[Campaign
 @pytest.mark.parametrize(
     ("fault", "missing"),
     [
-        ("slow_boot", "the port does not answer"),
-        ("hang_at_boot", "the port does not answer"),
-        ("stalls_at_boot", "a generation does not"),
+        ("slow_boot", "its process lives, but .*; it took process [12].\\d s"),
+        ("loads_forever", "it is loading, but the port does not answer; it took process .* s, loading .* s"),
+        (
+            "hang_at_boot",
+            "its port is open, but /v1/models .*TimeoutError.*; it took process .*, loading .*, port .* s",
+        ),
+        ("stalls_at_boot", "lists our model, but a generation does not come .*port .* s, models .* s"),
     ],
 )
 def test_a_deadline_that_passes_says_how_far_the_boot_came(make: Make, fault: str, missing: str) -> None:
     with (
-        pytest.raises(EngineFailedError, match=f"not ready after 2 s: .*{missing}"),
+        pytest.raises(EngineFailedError, match=f"not ready after 2 s, our own limit .*: .*{missing}"),
         serve(make(fault, boot_timeout_s=2.0)),
     ):
         pass
 
 
+def test_every_rung_of_a_good_boot_is_climbed_in_order_and_timed(make: Make) -> None:
+    ladder = Ladder()
+    with serve(make(env={"FAKE_BOOT_S": "0.3"}), ladder) as engine:
+        times = list(ladder.reached.values())
+        assert [rung for rung in ladder.reached if rung is not Rung.loading] == [
+            Rung.process,
+            Rung.port,
+            Rung.models,
+            Rung.ready,
+        ]
+        assert times == sorted(times)
+        assert engine.boot_s >= times[-1]
+    assert re.fullmatch(r"(\w+ \d+\.\d s(, )?){3,4}", str(ladder))
+
+
+@pytest.mark.case("A9")
+def test_a_foreign_server_that_shares_the_port_and_answers_nonsense_is_invalid(make: Make) -> None:
+    """The kernel deals out connections between two servers of one port: half of the answers would be another's."""
+    spec = make("reuse_port", env={"FAKE_BOOT_S": "1"})
+    words = "foreign server: port .* is shared with pid"
+    with sharing_the_port(spec), pytest.raises(InvalidError, match=words), serve(spec) as engine:
+        engine.check_listeners()
+
+
+@pytest.mark.case("A4")
 def test_our_budget_is_passed_on_and_an_explicit_limit_of_the_engine_wins(make: Make) -> None:
     assert make(boot_timeout_s=1800.0).env["VLLM_ENGINE_READY_TIMEOUT_S"] == "1800"
     spec = make("engine_timeout", env={"VLLM_ENGINE_READY_TIMEOUT_S": "600"}, boot_timeout_s=60.0)
@@ -83,6 +117,35 @@ class Foreign(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Silent."""
+
+
+SHARING = """
+import http.server, socket, sys
+class Server(http.server.HTTPServer):
+    allow_reuse_port = True
+http.server.HTTPServer.allow_reuse_port = True
+Server(("127.0.0.1", int(sys.argv[1])), http.server.BaseHTTPRequestHandler).serve_forever()
+"""
+
+
+@contextmanager
+def sharing_the_port(spec: EngineSpec) -> Iterator[None]:
+    """Another process that listens on the engine's port beside it, from the moment that the engine boots."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def take() -> None:
+        while not (spec.log_file.exists() and "non-default args" in spec.log_file.read_text()):
+            time.sleep(0.01)
+        started.append(subprocess.Popen([sys.executable, "-c", SHARING, str(spec.port)], stderr=subprocess.DEVNULL))
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        started[0].kill()
+        started[0].wait()
 
 
 @contextmanager
@@ -109,6 +172,7 @@ def foreign_once_booting(spec: EngineSpec) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.case("A9")
 def test_a_foreign_server_that_answers_while_ours_boots_is_invalid(make: Make) -> None:
     spec = make("bind_late", env={"FAKE_BOOT_S": "3"})
     words = "foreign server: port .* serves yesterday, wanted t-"
@@ -116,6 +180,7 @@ def test_a_foreign_server_that_answers_while_ours_boots_is_invalid(make: Make) -
         pass
 
 
+@pytest.mark.case("A8")
 def test_startup_complete_before_a_failed_bind_is_port_in_use_and_names_the_holder(make: Make) -> None:
     spec = make("bind_late", env={"FAKE_BOOT_S": "1"})
     with socket.socket() as holder:

@@ -56,6 +56,7 @@ def report(core: EngineCore, role: str, nonce: str) -> dict[str, Any]:
         "time_unix_s": time.time(),
         "environment": {name: value for name, value in os.environ.items() if name.startswith("VLLM_")},
         "resolved": resolved(core, role),
+        "serve": serve(core),
         "behaved": behaved(core) if role == "EngineCore" else {},
         "modules": modules(),
         "overlays": OVERLAYS,
@@ -88,6 +89,14 @@ def configured(core: EngineCore) -> dict[str, Any]:
     }
 
 
+def serve(core: EngineCore) -> dict[str, Any]:
+    """What the configuration holds under the names of the serve arguments that it knows."""
+    config = core.config
+    names = ("max_model_len", "max_num_seqs", "block_size", "kv_cache_memory_bytes", "enable_prefix_caching", "dtype")
+    known = {name: getattr(config, name) for name in names}
+    return known | {"async_scheduling": bool(config.async_scheduling) and not faults.due("disarm")}
+
+
 def behaved(core: EngineCore) -> dict[str, Any]:
     """Counters since the start."""
     scheduler = core.scheduler
@@ -100,11 +109,18 @@ def behaved(core: EngineCore) -> dict[str, Any]:
 
 
 def modules() -> list[dict[str, str]]:
-    """Every overlaid module that is loaded here, as its file is now."""
+    """Every overlaid module that is loaded here, as its file is now, and every overlaid data file."""
     asked = json.loads(os.environ.get("VLLM_CAMPAIGN_OVERLAID_MODULES", "[]"))
-    loaded = {name: getattr(sys.modules.get(name), "__file__", None) for name in asked if name}
-    return [
-        {"module": name, "file": file, "sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()}
-        for name, file in loaded.items()
-        if file
-    ]
+    names = [name for name in asked if isinstance(name, str) and name]
+    loaded = {name: getattr(sys.modules.get(name), "__file__", None) for name in names}
+    found = [{"module": name, "file": file, "sha256": _digest(Path(file))} for name, file in loaded.items() if file]
+    return found + [_data(item["file"]) for item in asked if isinstance(item, dict)]
+
+
+def _data(path: str) -> dict[str, str]:
+    file = Path(faults.__file__).parent.parent / path
+    return {"file_path": path, "file": str(file), "sha256": _digest(file) if file.is_file() else ""}
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -19,6 +19,11 @@ from vllm.logger import API_SERVER, ENGINE_CORE, log, write
 
 ACTIVE = dict((*entry.split(":", 1), "")[:2] for entry in os.environ.get("FAKE_FAULT", "").split(",") if entry)
 FOREVER_S = 3600
+SLOW_TURN_S = 1.5
+NO_MEMORY = (
+    "Free memory on device cuda:0 (36.75/121.63 GiB) on startup is less than desired GPU memory utilization "
+    "(0.85, 103.38 GiB)."
+)
 PR_SET_NAME = 15
 HELD: list[object] = []  # what must live as long as the process
 _seen = {"requests": 0}
@@ -70,11 +75,30 @@ def stuck_or_dead() -> None:
     if on("engine_timeout"):
         write("TimeoutError: Timed out waiting for engines to send initial message on input socket.")
     if on("core_timeout"):
-        write("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
+        engine_limit()
+    if on("no_memory"):
+        write(f"ValueError: {NO_MEMORY}")
+        die("")
     if on("engine_timeout") or on("slow_boot"):
         block()
-    if on("core_timeout"):
+
+
+def engine_limit() -> NoReturn:
+    """The engine's own ready limit fires, with no core to blame."""
+    write("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
+    die("")
+
+
+def while_loading(nth_boot: int) -> None:
+    """Faults of a core that loads its model."""
+    if on("loads_forever"):
+        block()
+    if on("co_tenant") and nth_boot <= int(ACTIVE["co_tenant"] or 1):
+        write("AssertionError: Error in memory profiling. Initial free memory 60.0 GiB, current free memory 68.0 GiB.")
         die("")
+    if on("kernel_line"):
+        write(f"Out of memory: Killed process {os.getpid()} (VLLM::EngineCor) total-vm:9999kB")
+        die("SIGKILL")
 
 
 def start_orphan() -> None:
@@ -102,6 +126,8 @@ def on_request() -> None:
         block()
     if due("late_orphan"):
         start_orphan()
+    if on("slow_turns") and 1 < _seen["requests"] <= 1 + int(ACTIVE["slow_turns"]):
+        time.sleep(SLOW_TURN_S)
 
 
 def in_stream(tokens: int) -> None:

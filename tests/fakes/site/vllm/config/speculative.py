@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass
 
+from vllm import faults
+
 EagleModelTypes = ("eagle", "eagle3", "mtp", "dflash")
 
 
@@ -18,4 +20,16 @@ class SpeculativeConfig:
 
 def parse(text: str | None) -> SpeculativeConfig | None:
     """None when nothing is drafted."""
-    return SpeculativeConfig(**json.loads(text)) if text else None
+    if not text:
+        return None
+    found = SpeculativeConfig(**json.loads(text))
+    found.method = faults.ACTIVE.get("resolves_method") or decided(found.method, (found.model or "").lower())
+    return found
+
+
+def decided(method: str, drafter: str) -> str:
+    """As the engine: but for four explicit methods, a drafter's path decides by what it contains."""
+    if method in ("eagle", "eagle3", "dflash", "dspark"):
+        return method
+    by_name = {"eagle-": "eagle", "eagle3": "eagle3", "dflash": "dflash", "dspark": "dspark"}
+    return next((name for part, name in by_name.items() if part in drafter), method)

@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import dataclass
 
+from vllm import faults
 from vllm.config.speculative import EagleModelTypes, SpeculativeConfig, parse
 from vllm.logger import API_SERVER, log
 from vllm.platforms import cpu
@@ -45,6 +46,9 @@ def resolve(args: argparse.Namespace) -> VllmConfig:
         speculative_config=parse(args.speculative_config),
     )
     decide_async_scheduling(config)
+    if faults.on("no_prefix_cache") and config.enable_prefix_caching:
+        config.enable_prefix_caching = False
+        log(API_SERVER, "vllm.py:1773", "Disabling prefix caching: the model has recurrent layers.", "WARNING")
     cpu.check_and_update_config(config)
     return config
 

@@ -9,10 +9,10 @@ import time
 from types import FrameType
 from typing import NoReturn
 
-from vllm import engine_report, envs, faults
+from vllm import compilation, engine_report, envs, faults
 from vllm.config import vllm as configuration
 from vllm.entrypoints.openai.serving import Handler, Server
-from vllm.logger import API_SERVER, log, uvicorn, write
+from vllm.logger import API_SERVER, WORKER, log, uvicorn, write
 from vllm.v1.engine.core import EngineCore
 
 SWITCH = argparse.BooleanOptionalAction
@@ -44,6 +44,7 @@ def main() -> int:
     log(API_SERVER, "api_utils.py:286", f"non-default args: {vars(args)}")
     envs.validate_environ()
     server = Server((args.host, args.port), Handler, bind_and_activate=False)
+    server.allow_reuse_port = faults.on("reuse_port")
     late = faults.on("bind_late")
     if not late:
         server.server_bind()
@@ -61,6 +62,9 @@ def _boot(args: argparse.Namespace) -> EngineCore:
     time.sleep(envs.number("FAKE_BOOT_S", 0.0))
     faults.at_boot()
     config = configuration.resolve(args)
+    log(WORKER, "default_loader.py:131", f"Starting to load model {args.model}...")
+    faults.while_loading(compilation.nth_boot())
+    compilation.load(config)
     core = EngineCore(config)
     engine_report.start(core)
     return core
