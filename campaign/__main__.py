@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -27,10 +28,21 @@ def _dispatch(arguments: list[str]) -> ExitCode:
         from campaign import door
 
         reference = door.run_reference(verb, rest)
+        if reference.file is not None:
+            return _look_into(reference.file)
         from campaign import verbs
 
         return verbs.on_a_run(verb, reference)
     return _with_config(verb, rest)
+
+
+def _look_into(file: Path) -> ExitCode:
+    """`inspect FILE`: no run is needed for it, so nothing of a run is imported."""
+    from campaign import console, inspection
+
+    found = inspection.look_into(file)
+    console.show(found.lines)
+    return found.code
 
 
 def _with_config(verb: str, overrides: list[str]) -> ExitCode:
@@ -43,6 +55,7 @@ def _with_config(verb: str, overrides: list[str]) -> ExitCode:
     plan = make(campaign, new_run_id(campaign.name))
     if verb == "boot" and campaign.arm not in plan.arms:
         raise ConfigError(f"arm={campaign.arm}: experiment {campaign.name} has {', '.join(plan.arms)}")
+    console.show(console.format_strays(plan, os.environ))
     if campaign.dry_run:
         console.show([*console.format_plan(plan), "dry run: nothing was started"])
         return ExitCode.PASS

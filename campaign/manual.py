@@ -13,6 +13,8 @@ what is changed most
   arms.candidate.knobs.async_dflash=0      a knob of a staged overlay; new names need no +
   arms.base.serve.max_num_seqs=8           a serve argument of the engine
   claims.step_rate.gate_pct=-5             the bound that must be shown
+  engine.profile=FILE         a team's .env file; of two values of one thing the stronger counts:
+                              command line > experiment > profile > default (dry_run=true shows who wrote each)
   host.port=8300  engine=NAME  model=NAME  tracking=none  gates.quality=null
 
 other verbs
@@ -20,6 +22,7 @@ other verbs
   resume RUN_ID                 continue a run that was killed; finished boots are kept
   import RUN_ID                 bring a run's results into MLflow (again)
   inspect RUN_ID                show what a run found
+  inspect FILE                  what an engine log (or a saved /metrics text) says; 1 if it shows a failed engine
   (a RUN_ID is a folder in runs/; a path to such a folder does as well)
 
   --cfg job, --info searchpath  what is composed, and from where      --config-dir DIR  another tree of yours

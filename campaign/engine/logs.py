@@ -1,7 +1,9 @@
 """What an engine's log says: the KV budget, unknown variables, lines after which waiting is useless, its last lines."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 TAIL_LINES = 40
@@ -14,11 +16,25 @@ PARTING_NOISE = re.compile(
 )
 UNKNOWN_VARIABLE = re.compile(r"Unknown vLLM environment variable detected: (\w+)")
 ATTENTION_BACKEND = re.compile(r"Using (?:AttentionBackendEnum\.)?(\w+) (?:attention )?backend", re.IGNORECASE)
-WORTH_SHOWING = re.compile(
-    r"Async scheduling (?:not supported|is not compatible|will be disabled|is disabled)"
-    r"|using the V1 model runner instead"
-    r"|died unexpectedly|EngineDeadError"
+PREFIX = re.compile(
+    r"^(?:\(\w+(?: pid=\d+)?\) )?(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d [\d:.]+ \[[^\]]*\] )?"
 )
+ASYNC_OFF = r"Async scheduling (?:not supported|is not compatible|will be disabled|is disabled)|vetoed: "
+RUNNER = r"using the V1 model runner instead|Model Runner V2 (?:requires|does not support)"
+PREFIX_CACHE = r"[Pp]refix caching (?:is |was )?(?:not supported|disabled)|(?:Disabling|do not support) prefix caching"
+REASONS = {  # what a witness's row is about -> the log lines that explain it
+    "async_scheduling": re.compile(ASYNC_OFF),
+    "max_concurrent_batches": re.compile(ASYNC_OFF),
+    "runner": re.compile(RUNNER),
+    "prefix_caching": re.compile(PREFIX_CACHE),
+    "enable_prefix_caching": re.compile(PREFIX_CACHE),
+}
+OUT_OF_MEMORY = re.compile(
+    r"out of memory|OutOfMemoryError|No available memory for the cache|Free memory on device", re.I
+)
+OFFLOAD_ARGUMENTS = ("--cpu-offload-gb", "--kv-offloading-size", "--offload-group-size")
+OFFLOADING = re.compile(r"Offloader set to (?!NoopOffloader)")
+WORTH_SHOWING = re.compile(rf"{ASYNC_OFF}|{RUNNER}|{PREFIX_CACHE}|died unexpectedly|EngineDeadError")
 
 
 @dataclass(frozen=True)
@@ -87,8 +103,32 @@ def attention_backend(text: str) -> str | None:
 
 
 def worth_showing(text: str) -> tuple[str, ...]:
-    """Warnings that change what was measured: async scheduling or the runner decided otherwise, a worker that died."""
-    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if WORTH_SHOWING.search(line)))
+    """Warnings that change what was measured: async scheduling or the runner decided otherwise, a worker that died.
+
+    Each once, whichever process said it and when.
+    """
+    return tuple(dict.fromkeys(message(line) for line in text.splitlines() if WORTH_SHOWING.search(line)))
+
+
+def reason(what: str, text: str) -> str:
+    """The log line that explains why a resolved value is not the one asked for; empty where there is none."""
+    wanted = REASONS.get(what)
+    lines = (message(line) for line in text.splitlines() if wanted and wanted.search(line))
+    found = next(lines, "")
+    return f"the log says: {found}" if found else ""
+
+
+def unconfirmed(argv: Sequence[str], text: str) -> str:
+    """What a death for want of memory must say beside it: offloading was asked for, and nothing shows it (cases C9)."""
+    asked = [f"{a} {b}" for a, b in pairwise(argv) if a in OFFLOAD_ARGUMENTS and b not in ("0", "0.0")]
+    if not asked or not OUT_OF_MEMORY.search(text) or OFFLOADING.search(text):
+        return ""
+    return f"not confirmed: {', '.join(asked)} was asked for, and no line of the log says that anything is offloaded"
+
+
+def message(line: str) -> str:
+    """A log line without its process, level, time and place."""
+    return PREFIX.sub("", line.strip()).strip()
 
 
 def _number(text: str) -> int:

@@ -33,14 +33,19 @@ class Report:
         return (self.role, self.rank)
 
     def section(self, name: str) -> dict[str, Any]:
-        """A section of the answer: environment, resolved, behaved or overlays; empty where the role has none."""
+        """A section: environment, resolved, behaved, serve, arguments or overlays; empty where the role has none."""
         found = self.raw.get(name, {})
         return found if isinstance(found, dict) else {}
 
     @property
-    def modules(self) -> dict[str, dict[str, str]]:
+    def modules(self) -> dict[str, dict[str, Any]]:
         """The overlaid modules loaded there, by name: file, sha256, and whether the code in memory is that file's."""
         return {entry["module"]: entry for entry in self.raw.get("modules", ()) if "module" in entry}
+
+    @property
+    def files(self) -> dict[str, dict[str, Any]]:
+        """The overlaid data files as that process would open them, by path below the package root: file, sha256."""
+        return {entry["file_path"]: entry for entry in self.raw.get("modules", ()) if "file_path" in entry}
 
     def __str__(self) -> str:
         return f"{self.role} {self.rank} (pid {self.pid})"

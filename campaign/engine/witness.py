@@ -3,11 +3,12 @@
 Pure. Each doubt is a row that is not ok, with what was found; nothing here raises because a knob is off.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from campaign.engine import attested, behaved, logs
+from campaign.engine import arguments, attested, behaved, logs
 from campaign.engine.attested import StagedModule
 from campaign.engine.reports import Place, Report
 from campaign.engine.spec import OURS_PREFIX, EngineSpec, argument
@@ -16,6 +17,8 @@ from campaign.evidence import WitnessRow
 ENGINE = "engine"  # rows that belong to no knob
 ABSENT = "(absent)"
 UNSET = "(unset)"
+SPECULATION = "--speculative-config"
+DECIDED = ".decided"  # overlays.NAME.decided: the overlay's own word that the stock engine would have decided otherwise
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class KnobAsked:
     behaved: Mapping[str, Mapping[str, float]] = field(
         default_factory=dict
     )  # counter -> {"min": x} and / or {"max": y}
+    speculative_key: str | None = None  # its name in --speculative-config, for what the model's drafting is made of
 
 
 def rows(
@@ -42,23 +46,25 @@ def rows(
     staged: Iterable[StagedModule] = (),
     expected: Sequence[Place] = (),
     usual: bool = True,
+    wraps: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[WitnessRow, ...]:
     """The whole witness of a boot. Without `after` (before the window) nothing is said about behaviour.
 
     `expected` are the roles and ranks that must answer, beside the worker ranks that the engine itself counts. A
     behaviour that must reach something must do so in half of the steps (`usual`), or at least once: short prompts
-    have many first steps, in which nothing can be ahead yet.
+    have many first steps, in which nothing can be ahead yet. `wraps` are the engine files, by overlay, whose functions
+    a staged plugin declares to replace.
     """
     now = after if after is not None else before
     found = [*processes(before, after, expected), *faulty_reports(now), *variables(spec, log)]
     for knob in knobs:
         found += asked(knob, spec, now)
-        found += resolved(knob, now)
+        found += _explained(resolved(knob, now), log)
         if after is not None:
             found += behaved.rows(knob.name, knob.behaved, before, after, usual=usual)
-        if not knob.resolved and not knob.behaved:
+        if not knob.resolved and not knob.behaved and knob.value is not None:
             found.append(_unwitnessed(knob))
-    return (*found, *attested.rows(staged, now, str(spec.stage_path)))
+    return (*found, *attested.rows(staged, now, str(spec.stage_path), wraps))
 
 
 def not_ok(found: Iterable[WitnessRow]) -> tuple[WitnessRow, ...]:
@@ -103,7 +109,7 @@ def faulty_reports(reports: Sequence[Report]) -> list[WitnessRow]:
     """A section that a process could not fill holds an error instead: nothing is known of it, so it is not ok."""
     found = []
     for report in reports:
-        for name in ("environment", "resolved", "behaved"):
+        for name in ("environment", "resolved", "serve", "arguments", "behaved"):
             if error := report.section(name).get("error"):
                 found.append(WitnessRow(ENGINE, "attested", f"{name} report", "told", str(error), False, str(report)))
         for entry in report.raw.get("modules", ()):
@@ -139,10 +145,17 @@ def asked(knob: KnobAsked, spec: EngineSpec, reports: Sequence[Report]) -> list[
         seen = {report: report.section("environment").get(knob.variable, UNSET) for report in reports}
         found.append(_agreed(knob.name, "asked", f"{knob.variable} seen", wanted, seen))
     if knob.serve_argument:
-        words = _words(knob.serve_argument, knob.value)
-        ok = _contains(spec.argv, words) if words else not _contains(spec.argv, (f"--{_flag(knob.serve_argument)}",))
-        text = " ".join(words) or UNSET
+        forms = _words(knob.serve_argument, knob.value)
+        ok = any(_contains(spec.argv, words) for words in forms)
+        if not forms:
+            ok = not _contains(spec.argv, (f"--{_flag(knob.serve_argument)}",))
+        text = " ".join(forms[0]) if forms else UNSET
         found.append(WitnessRow(knob.name, "asked", knob.serve_argument, text, text if ok else ABSENT, ok, "arguments"))
+    if knob.speculative_key:
+        wanted = UNSET if knob.value is None else knob.value
+        given = str(_speculation(spec.argv).get(knob.speculative_key, UNSET))
+        what = f"--speculative-config {knob.speculative_key}"
+        found.append(WitnessRow(knob.name, "asked", what, wanted, given, given == wanted, "arguments"))
     return found
 
 
@@ -150,11 +163,28 @@ def resolved(knob: KnobAsked, reports: Sequence[Report]) -> list[WitnessRow]:
     """What the engine made of it. Every rank of a role that shows the key must agree; nobody showing it is not ok."""
     found = []
     for key, wanted in knob.resolved.items():
+        if key.startswith(arguments.PREFIX):
+            found.append(arguments.row(knob.name, key.removeprefix(arguments.PREFIX), wanted, reports))
+            continue
         seen = {report: lookup(report, "resolved", key) for report in reports}
         roles = {report.role for report, value in seen.items() if value is not None}
         shown = {report: value for report, value in seen.items() if report.role in roles}
         found.append(_agreed(knob.name, "resolved", key, wanted, shown))
     return found
+
+
+def _explained(found: list[WitnessRow], log: str) -> list[WitnessRow]:
+    """The rows; one that is not ok with what the log says of it, or that the engine did by itself what was asked."""
+    others_hold = all(row.ok for row in found if not row.what.endswith(DECIDED))
+    told = []
+    for row in found:
+        why = "" if row.ok else logs.reason(row.what, log)
+        if why:
+            row = replace(row, source=f"{row.source}; {why}")
+        elif not row.ok and row.what.endswith(DECIDED) and others_hold:
+            row = replace(row, found=f"{row.found} (already on in the stock engine: the overlay changed nothing)")
+        told.append(row)
+    return told
 
 
 def lookup(report: Report, section: str, key: str) -> Any:
@@ -180,11 +210,18 @@ def _unwitnessed(knob: KnobAsked) -> WitnessRow:
     return WitnessRow(knob.name, "resolved", f"value {knob.value}", wanted, found, False, "manifest")
 
 
-def _words(name: str, value: str | None) -> tuple[str, ...]:
+def _words(name: str, value: str | None) -> list[tuple[str, ...]]:
+    """How an argument may stand in the list: true and false are a switch, or a text that is spelled so."""
     if value is None:
-        return ()
+        return []
     switch = {"true": True, "false": False}.get(value)
-    return argument(name, value if switch is None else switch)
+    return [argument(name, v) for v in (switch, value) if v is not None]
+
+
+def _speculation(argv: Sequence[str]) -> dict[str, Any]:
+    """The --speculative-config of an argument list; empty where nothing is drafted."""
+    at = argv.index(SPECULATION) if SPECULATION in argv else len(argv)
+    return dict(json.loads(argv[at + 1])) if at + 1 < len(argv) else {}
 
 
 def _flag(name: str) -> str:

@@ -53,11 +53,20 @@ class Acceptance:
         return replace(found, details=found.details + details, numbers=numbers | found.numbers)
 
     def _ineffective(self, base: DraftCounts, candidate: DraftCounts) -> str:
+        """The arms whose drafter is useless; a base that is makes the comparison void of meaning, which is said."""
+        found = []
         for arm, counts in (("candidate", candidate), ("base", base)):
             length = counts.acceptance_length or 1.0
             if len(counts.accepted) >= PROVES_A_DRAFTER and length <= self.min_length:
-                return f"drafter ineffective: {arm} gets {length:.2f} tokens a step of {len(counts.accepted)} drafted"
-        return ""
+                found.append(f"{arm} gets {length:.2f} tokens a step of {len(counts.accepted)} drafted")
+        if not found:
+            return ""
+        nothing = (
+            "; a comparison with such a base means nothing: mend its drafter first"
+            if found[-1].startswith("base")
+            else ""
+        )
+        return f"drafter ineffective: {', '.join(found)}{nothing}"
 
     def _collapse(self, base: DraftCounts, candidate: DraftCounts) -> str:
         pairs = zip(_conditional(base), _conditional(candidate), strict=True)

@@ -60,12 +60,34 @@ def resolved(case):
 
     backend = {"distributed_executor_backend": WithoutAsync} if case["executor_without_async"] else {}
     config = EngineArgs(**case["arguments"], **backend).create_engine_config()
+    speculative = config.speculative_config
     return {
         "package": vllm.__file__,
+        "method": speculative.method if speculative else None,
+        "decided": decided(),
+        "serve": shown(config),
         "async_scheduling": config.scheduler_config.async_scheduling,
         "max_concurrent_batches": config.max_concurrent_batches,
         "scheduler": config.scheduler_config.get_scheduler_cls().__name__,
     }
+
+
+def shown(config):
+    """What engine_report shows of the configuration under each serve argument's name; None where it is not staged."""
+    try:
+        from campaign_engine_report.arguments import resolved
+    except ImportError:
+        return None
+    return resolved(config)
+
+
+def decided():
+    """What the overlay published of the configurations made so far; None where nothing did, or nobody could hear it."""
+    try:
+        from campaign_engine_report.state import published
+    except ImportError:
+        return None
+    return published().get("async_dflash", {}).get("decided")
 
 
 main()

@@ -179,6 +179,62 @@ def test_a_later_veto_is_what_the_last_line_says(engine):
     assert (state(answer), overlay_lines(answer)) == (OFF, [line])
 
 
+def test_it_publishes_whether_it_decided_itself(engine):
+    """True only where the stock engine would have refused; without engine_report nothing is told."""
+    report = ["engine_report", "async_dflash"]
+    assert [a["decided"] for a in engine.resolve(report, {"knob": "0"}, {"knob": "1"})] == [False, True]
+    assert [a["decided"] for a in engine.resolve([*report, "no_eagle_dflash"], {"knob": "1"})] == [True]
+    refused = engine.resolve(report, {"knob": "1", "async_scheduling": False}, {"knob": "1", "speculative": NGRAM})
+    assert [a["decided"] for a in refused] == [False, False]
+    assert [a["decided"] for a in engine.resolve(["async_dflash"], {"knob": "1"})] == [None]
+
+
+@pytest.mark.case("C4", "C5")
+def test_a_drafters_folder_decides_the_method_unless_it_is_one_of_four(engine):
+    """Why an experiment names its method, and why the witness compares it with what was resolved."""
+    (engine.folder / "eagle-notes").mkdir()
+    llama = {**TARGET, "architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 1}
+    (engine.folder / "llama").mkdir()
+    (engine.folder / "llama" / "config.json").write_text(json.dumps(llama))
+    (engine.folder / "eagle-notes" / "small").symlink_to(engine.folder / "llama")
+    named = {"model": str(engine.folder / "eagle-notes" / "small"), "num_speculative_tokens": 3}
+    asked = [{"speculative": {**named, "method": method}} for method in ("draft_model", None)]
+    asked.append({"speculative": {"model": str(engine.folder / "llama"), "method": None, "num_speculative_tokens": 3}})
+    found = engine.resolve([], *asked, {})
+    methods = [answer.get("method", answer.get("refused")) for answer in found]
+    assert methods == ["eagle", "eagle", "draft_model", "dflash"]
+
+
+SHOWN = {  # an argument that is not at its default, and what the configuration must show under its name
+    "async_scheduling": (False, False),
+    "block_size": (64, 64),
+    "cpu_offload_gb": (1, 1),
+    "enable_chunked_prefill": (True, True),
+    "enable_prefix_caching": (False, False),
+    "gpu_memory_utilization": (0.5, 0.5),
+    "kv_cache_memory_bytes": (2**27, 2**27),
+    "max_num_batched_tokens": (4096, 4096),
+    "scheduling_policy": ("priority", "priority"),
+    "seed": (7, 7),
+    "stream_interval": (4, 4),
+    "distributed_executor_backend": ("uni", "mp"),  # the CPU platform has the last word: as a witness it is INVALID
+    "compilation_config": ({"mode": 0}, {"mode": "NONE"}),
+}
+
+
+@pytest.mark.case("C9")
+def test_a_serve_argument_is_shown_under_its_name_as_the_configuration_holds_it(engine):
+    (answer,) = engine.resolve(["engine_report"], {name: asked for name, (asked, _) in SHOWN.items()})
+    assert "serve" in answer, answer
+    found = answer["serve"]
+    assert found["compilation_config"].items() >= SHOWN["compilation_config"][1].items()
+    wanted = {name: value for name, (_, value) in SHOWN.items() if name != "compilation_config"}
+    assert {name: found.get(name) for name in wanted} == wanted
+    assert found["max_model_len"] == 1024  # the target's; its drafter has another
+    assert found["dtype"] == "float32"
+    assert {"kv_cache_dtype", "attention_backend", "mamba_backend"} <= set(found)
+
+
 def test_the_no_op_twin_leaves_the_engine_off_and_says_nothing(engine):
     (answer,) = engine.resolve(["noop_async"], {"knob": "1"})
     assert (state(answer), overlay_lines(answer)) == (OFF, [])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,211 @@ def test_the_list_of_modules_may_be_a_file(run, tmp_path):
     code = ANSWERING + '    import json; ask.write_text("n"); wait_for("report-*.json")'
     report = only(run(code, VLLM_CAMPAIGN_OVERLAID_MODULES=str(names)), "EngineCore")
     assert [(entry["module"], entry["code"]) for entry in report["modules"]] == [("json", "same")]
+
+
+PATCHED = """import functools
+import json
+
+def wrapping(function):
+    @functools.wraps(function)
+    def around(*args):
+        return function(*args)
+    return around
+
+def plain(x):
+    return x
+
+@wrapping
+def decorated(x):
+    return x
+
+def bound_twice(x):
+    return x
+bound_twice = functools.partial(bound_twice, 1)
+
+loads = json.loads
+
+class Placeholder:
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+missing = Placeholder()
+
+class Mode:
+    def __init_subclass__(cls):
+        cls.dispatch = around(cls.dispatch)
+
+from patcher import around
+
+class OwnMode(Mode):
+    def dispatch(self):
+        return 5
+
+class Box:
+    def size(self):
+        return 1
+
+    @property
+    def width(self):
+        return 2
+
+    @functools.lru_cache
+    def cached(self):
+        return 3
+
+    @staticmethod
+    def static():
+        return 4
+"""
+PATCHER = """
+import functools
+
+def other(*args):
+    return 9
+
+def around(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+class Box:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("patch", "functions"),
+    [
+        ("", []),
+        ("patched.plain = patcher.other", ["plain"]),
+        ("patched.plain = patcher.around(patched.plain)", ["plain"]),
+        ("patched.plain.__code__ = patcher.other.__code__", ["plain"]),
+        ("patched.plain = patcher.functools.partial(patched.plain, 1)", ["plain"]),
+        ("patched.Box.size = patcher.other", ["Box.size"]),
+        ("patched.Box.width = property(patcher.other)", ["Box.width"]),
+        ("patched.Box.static = staticmethod(patcher.other)", ["Box.static"]),
+        ("patched.decorated = patcher.other", ["decorated"]),
+        ("patched.Box = patcher.Box", ["Box"]),
+        ("patched.extra = patcher.other", []),
+    ],
+)
+def test_code_from_elsewhere_that_stands_for_a_function_of_the_file_is_named(run, tmp_path, patch, functions):
+    """A monkeypatch leaves file and hash as they are; decorators and names bound again in the file are none."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "patched.py").write_text(PATCHED)
+    (tmp_path / "lib" / "patcher.py").write_text(PATCHER)
+    script = (
+        ANSWERING
+        + f"""
+    sys.path.insert(0, {str(tmp_path / "lib")!r})
+    import patched, patcher
+    {patch}
+    ask.write_text("n"); wait_for("report-*.json")
+    """
+    )
+    (entry,) = only(run(script, VLLM_CAMPAIGN_OVERLAID_MODULES='["patched"]'), "EngineCore")["modules"]
+    assert [found["function"] for found in entry.get("replaced", [])] == functions
+    assert all("patcher.py" in found["file"] or "functools" in found["file"] for found in entry.get("replaced", []))
+
+
+def test_an_overlaid_data_file_is_told_as_this_process_sees_it_below_its_package(run, tmp_path):
+    package = tmp_path / "lib" / "small"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "table.json").write_text("{}")
+    (tmp_path / "elsewhere.json").write_text("{}")
+    (package / "link.json").symlink_to(tmp_path / "elsewhere.json")
+    script = (
+        ANSWERING
+        + f"""
+    sys.path.insert(0, {str(tmp_path / "lib")!r})
+    import small
+    ask.write_text("n"); wait_for("report-*.json")
+    """
+    )
+    names = [{"file": f"small/{name}.json"} for name in ("table", "link", "absent")] + [{"file": "unseen/table.json"}]
+    found = only(run(script, VLLM_CAMPAIGN_OVERLAID_MODULES=json.dumps(names)), "EngineCore")["modules"]
+    empty = sha256(b"{}").hexdigest()
+    assert [(entry["file_path"], entry["sha256"]) for entry in found] == [
+        ("small/table.json", empty), ("small/link.json", empty), ("small/absent.json", ""), ("unseen/table.json", ""),
+    ]  # fmt: skip
+    assert found[0]["file"] == str(package / "table.json")
+    assert found[1]["origin"] == str(tmp_path / "elsewhere.json")
+
+
+def test_serve_arguments_are_shown_as_parsed_and_as_the_configuration_holds_them(run):
+    """Names in several places with several values are left out; a drafter's settings are not the engine's."""
+    code = """
+    import enum
+    from dataclasses import dataclass, field
+    from campaign_engine_report import arguments
+
+    class Backend(enum.Enum):
+        FLASH = 1
+
+    @dataclass
+    class Uva:
+        cpu_offload_gb: float = 12.0
+    @dataclass
+    class Offload:
+        uva: Uva = field(default_factory=Uva)
+    @dataclass
+    class Model:
+        max_model_len: int = 2000
+        seed: int = 1
+        hf_token: str = "secret"
+    @dataclass
+    class Attention:
+        backend: Backend = Backend.FLASH
+        callback: object = len
+    @dataclass
+    class Speculative:
+        max_model_len: int = 7
+    @dataclass
+    class Other:
+        seed: int = 2
+        maps: dict = field(default_factory=lambda: {"mode": Backend.FLASH, "odd": len})
+    @dataclass
+    class Config:
+        model_config: Model = field(default_factory=Model)
+        offload_config: Offload = field(default_factory=Offload)
+        attention_config: Attention = field(default_factory=Attention)
+        speculative_config: Speculative = field(default_factory=Speculative)
+        other_config: Other = field(default_factory=Other)
+    @dataclass
+    class Arguments:
+        max_model_len: int = 2000
+        attention_backend: object = Backend.FLASH
+        hf_token: str = "secret"
+        hook: object = len
+
+    seen = arguments.resolved(Config())
+    assert (seen["max_model_len"], seen["cpu_offload_gb"], seen["attention_backend"]) == (2000, 12.0, "FLASH")
+    assert seen["maps"] == {"mode": "FLASH"} and "seed" not in seen and "callback" not in seen
+    assert "secret" not in repr(seen) + repr(arguments.parsed(Arguments()))
+    assert arguments.parsed(Arguments()) == {"max_model_len": 2000, "attention_backend": "FLASH"}
+    """
+    run(code)
+
+
+def test_the_arguments_are_noted_before_the_engine_resolves_them(run):
+    code = """
+    from dataclasses import dataclass
+
+    @dataclass
+    class EngineArgs:
+        async_scheduling: object = None
+        def create_engine_config(self):
+            self.async_scheduling = True
+            return config()
+    sys.modules["vllm.engine.arg_utils"] = Object(EngineArgs=EngineArgs)
+    from campaign_engine_report import plugin
+    plugin.register()
+    EngineArgs(async_scheduling=False).create_engine_config()
+    (Path(os.environ["VLLM_CAMPAIGN_REPORT_DIR"]) / "ask").write_text("n"); wait_for("report-APIServer-0-*.json")
+    """
+    report = only(run(code), "APIServer")
+    assert report["arguments"] == {"async_scheduling": False}
+    assert report["resolved"]["async_scheduling"] is True
+    assert report["serve"]["error"].startswith("TypeError")  # this configuration is none of dataclasses

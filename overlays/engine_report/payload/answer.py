@@ -15,7 +15,7 @@ from typing import Any
 
 from campaign_engine_report.facts import environment
 from campaign_engine_report.loaded import attest
-from campaign_engine_report.state import guarded, published
+from campaign_engine_report.state import counted, guarded, published
 
 SCHEMA = 1
 DIRECTORY = "VLLM_CAMPAIGN_REPORT_DIR"
@@ -32,6 +32,8 @@ class Role:
     rank: Callable[[], int]
     resolved: Callable[[], Mapping[str, Any]]
     behaved: Callable[[], Mapping[str, Any]] = dict
+    serve: Callable[[], Mapping[str, Any]] = dict
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # as parsed; they do not change any more
     answered: str = ""
 
 
@@ -84,7 +86,9 @@ def report(role: Role, nonce: str) -> dict[str, Any]:
         "time_unix_s": time.time(),
         "environment": guarded(environment),
         "resolved": guarded(role.resolved),
-        "behaved": guarded(role.behaved),
+        "serve": guarded(role.serve),
+        "arguments": role.arguments,
+        "behaved": {**guarded(role.behaved), **counted()},
         "modules": modules.get("modules", [dict(modules)]),
         "overlays": published(),
     }

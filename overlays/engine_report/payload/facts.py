@@ -2,16 +2,18 @@
 
 import os
 import re
+import sys
 from typing import Any
 
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 V2 = "vllm.v1.worker.gpu."
 V1 = "vllm.v1.worker.gpu_model_runner"
+OFFLOADING = "vllm.model_executor.offloader.base"  # the object in force: a runner has left the option alone before
 
 
 def environment() -> dict[str, str]:
-    """Every VLLM_ variable as this process sees it; a secret's value is left out."""
-    ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("VLLM_")}
+    """Every VLLM_ and TRITON_ variable as this process sees it; a secret's value is left out."""
+    ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith(("VLLM_", "TRITON_"))}
     return {name: "(set)" if SECRET.search(name) else value for name, value in ours.items()}
 
 
@@ -61,4 +63,7 @@ def of_worker(worker: Any) -> dict[str, Any]:
         kv = getattr(runner, "kv_cache_config", None)
         if kv is not None:
             facts["kv_blocks"] = kv.num_blocks
+    offloading = sys.modules.get(OFFLOADING)
+    if offloading is not None:
+        facts["offloader"] = type(offloading.get_offloader()).__name__
     return facts

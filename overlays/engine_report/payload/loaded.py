@@ -1,4 +1,4 @@
-"""Which overlaid modules this process has loaded, from which file, and whether the loaded code is that file's code."""
+"""Which overlaid files this process has, from where, and whether the code it runs is what they say."""
 
 import inspect
 import json
@@ -10,23 +10,43 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from campaign_engine_report.replaced import Definition, defined, function_in, replaced
+
 VARIABLE = "VLLM_CAMPAIGN_OVERLAID_MODULES"
 
 # Comparing the code costs a compilation (50 ms for a big file), so it is done once for each content of the file.
 _compared: dict[tuple[str, str], str] = {}
+_defined: dict[tuple[str, str], list[Definition]] = {}
 
 
-def asked_modules() -> list[str]:
-    """The names in the variable: a JSON array (of names, or of objects with "module"), or the path of such a file."""
+def asked() -> list[dict[str, str]]:
+    """What the variable names: a JSON array, or the path of a file with one; a text is a module's name.
+
+    {"module": NAME} is code, {"file": PATH} a data file below the engine's package root.
+    """
     text = os.environ.get(VARIABLE, "[]")
     if not text.lstrip().startswith("["):
         text = Path(text).read_text(encoding="utf-8")
-    return [item if isinstance(item, str) else item["module"] for item in json.loads(text)]
+    return [{"module": item} if isinstance(item, str) else item for item in json.loads(text)]
 
 
 def attest() -> list[dict[str, Any]]:
-    """One entry for each asked module that is loaded here."""
-    return [_entry(name, sys.modules[name]) for name in asked_modules() if name in sys.modules]
+    """One entry for each asked module that is loaded here, and one for each asked data file."""
+    found = asked()
+    modules = [item["module"] for item in found if item.get("module") in sys.modules]
+    files = [item["file"] for item in found if "file" in item]
+    return [*(_entry(name, sys.modules[name]) for name in modules), *map(_data, files)]
+
+
+def _data(path: str) -> dict[str, Any]:
+    """A data file below the root of the package that this process imported; `origin` where a link leads away."""
+    package = sys.modules.get(path.split("/", 1)[0])
+    root = Path(str(getattr(package, "__file__", None) or "/nowhere/nobody")).parent.parent
+    file = root / path
+    if not file.is_file():
+        return {"file_path": path, "file": str(file), "sha256": ""}
+    entry = {"file_path": path, "file": str(file), "sha256": sha256(file.read_bytes()).hexdigest()}
+    return entry if file.resolve() == root.resolve() / path else {**entry, "origin": str(file.resolve())}
 
 
 def _entry(name: str, module: ModuleType) -> dict[str, Any]:
@@ -36,7 +56,10 @@ def _entry(name: str, module: ModuleType) -> dict[str, Any]:
     digest = sha256(content).hexdigest()
     if (file, digest) not in _compared:
         _compared[file, digest] = compare(module, content, file)
+        _defined[file, digest] = defined(content)
     entry = {"module": name, "file": file, "sha256": digest, "code": _compared[file, digest]}
+    if foreign := replaced(module, _defined[file, digest], file):
+        entry["replaced"] = foreign
     return entry if origin == file else {**entry, "origin": origin}
 
 
@@ -76,6 +99,6 @@ def _loaded(module: ModuleType) -> Iterator[CodeType]:
 
 
 def _codes(value: object) -> Iterator[CodeType]:
-    for candidate in (value, getattr(value, "__func__", None), getattr(value, "fget", None)):
-        if isinstance(candidate, FunctionType):
-            yield inspect.unwrap(candidate).__code__
+    function = function_in(value)
+    if function is not None and isinstance(inner := inspect.unwrap(function), FunctionType):
+        yield inner.__code__

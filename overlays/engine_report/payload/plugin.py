@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from campaign_engine_report import facts
+from campaign_engine_report import arguments, facts
 from campaign_engine_report.answer import DIRECTORY, Answering, Role
-from campaign_engine_report.state import Counters
+from campaign_engine_report.state import Counters, State, guarded
 
 ENGINE_CORE = "vllm.v1.engine.core"
 WORKER_BASE = "vllm.v1.worker.worker_base"
@@ -28,23 +28,27 @@ def register() -> None:
     if DIRECTORY not in os.environ:
         logger.info("[engine_report] %s is not set: no reports", DIRECTORY)
         return
-    for module, kind, method, told in (
-        (ARG_UTILS, "EngineArgs", "create_engine_config", _config_made),
-        (ENGINE_CORE, "EngineCore", "_initialize_kv_caches", _engine_made),
-        (WORKER_BASE, "WorkerBase", "__init__", _worker_made),
+    for module, kind, method, noted, told in (
+        (ARG_UTILS, "EngineArgs", "create_engine_config", arguments.parsed, _config_made),
+        (ENGINE_CORE, "EngineCore", "_initialize_kv_caches", _nothing, _engine_made),
+        (WORKER_BASE, "WorkerBase", "__init__", _nothing, _worker_made),
     ):
         if module in sys.modules:
-            _tell_after(getattr(sys.modules[module], kind), method, told)
+            _tell_after(getattr(sys.modules[module], kind), method, noted, told)
 
 
-def _tell_after(kind: type, method: str, told: Callable[[Any, Any], None]) -> None:
+def _tell_after(
+    kind: type, method: str, noted: Callable[[Any], State], told: Callable[[Any, Any, State], None]
+) -> None:
+    """Wrap a method: what is `noted` of its object before the call goes to `told` after it, with what it returned."""
     original = getattr(kind, method)
 
     @functools.wraps(original)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = guarded(lambda: noted(self))
         result = original(self, *args, **kwargs)
         try:
-            told(self, result)
+            told(self, result, before)
         except Exception:
             logger.exception("[engine_report] %s.%s was not understood: no report", kind.__name__, method)
         return result
@@ -52,11 +56,23 @@ def _tell_after(kind: type, method: str, told: Callable[[Any, Any], None]) -> No
     setattr(kind, method, wrapped)
 
 
-def _config_made(_arguments: Any, config: Any) -> None:
-    answering.take(Role("APIServer", lambda: 0, lambda: facts.of_config(config)))
+def _nothing(_object: Any) -> State:
+    return {}
 
 
-def _engine_made(engine: Any, _kv_cache_config: Any) -> None:
+def _config_made(_arguments: Any, config: Any, parsed: State) -> None:
+    answering.take(
+        Role(
+            "APIServer",
+            lambda: 0,
+            lambda: facts.of_config(config),
+            serve=lambda: arguments.resolved(config),
+            arguments=parsed,
+        )
+    )
+
+
+def _engine_made(engine: Any, _kv_cache_config: Any, _noted: State) -> None:
     counters = Counters()
     count_submissions(engine, counters)
     answering.take(
@@ -65,12 +81,20 @@ def _engine_made(engine: Any, _kv_cache_config: Any) -> None:
             lambda: engine.vllm_config.parallel_config.data_parallel_rank,
             lambda: facts.of_engine(engine),
             counters.read,
+            lambda: arguments.resolved(engine.vllm_config),
         )
     )
 
 
-def _worker_made(worker: Any, _none: Any) -> None:
-    answering.take(Role("Worker", lambda: worker.rank, lambda: facts.of_worker(worker)))
+def _worker_made(worker: Any, _none: Any, _noted: State) -> None:
+    answering.take(
+        Role(
+            "Worker",
+            lambda: worker.rank,
+            lambda: facts.of_worker(worker),
+            serve=lambda: arguments.resolved(worker.vllm_config),
+        )
+    )
 
 
 def count_submissions(engine: Any, counters: Counters) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 State = Mapping[str, Any]
 
 _published: dict[str, Callable[[], State]] = {}
+_counted: dict[str, Callable[[], State]] = {}
 
 
 class Counters:
@@ -43,6 +44,16 @@ def publish(overlay: str, read: Callable[[], State]) -> None:
 def published() -> dict[str, State]:
     """What the overlays of this process show now; an overlay that fails to is shown with its error."""
     return {name: guarded(read) for name, read in list(_published.items())}
+
+
+def count(overlay: str, read: Callable[[], State]) -> None:
+    """Show an overlay's own counters under `behaved`, as OVERLAY.NAME; they only grow, readers take deltas."""
+    _counted[overlay] = read
+
+
+def counted() -> State:
+    """The counters of this process's overlays."""
+    return {f"{o}.{name}": n for o, read in list(_counted.items()) for name, n in guarded(read).items()}
 
 
 def guarded(read: Callable[[], State]) -> State:

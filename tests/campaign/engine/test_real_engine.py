@@ -33,7 +33,7 @@ def test_the_real_engines_processes_answer_and_die_although_their_server_was_kil
     campaign = Campaign(
         name="t",
         arms={"base": Arm()},
-        engine=Engine(python=str(PYTHON), module="vllm.entrypoints.openai.api_server", serve=SERVE),
+        engine=Engine(python=str(PYTHON), module="vllm.entrypoints.openai.api_server"),
         model=Model(
             target=str(weights / "target"), drafter=str(weights / "draft"), method="dflash", num_speculative_tokens=5
         ),
@@ -41,11 +41,12 @@ def test_the_real_engines_processes_answer_and_die_although_their_server_was_kil
     )
     boot = spec.build(
         campaign,
-        "base",
+        serve=SERVE,
+        variables={},
+        passed=(),
         stage_path=made.path,
-        stage_modules=[file.module for file in made.files],
+        stage_modules=[file.asked for file in made.files],
         declared=made.variables,
-        knob_variables={},
         boot_dir=tmp_path / "boot",
         nonce=f"real-{port}",
         run_marker=f"run-{port}",

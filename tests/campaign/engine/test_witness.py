@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from campaign.engine import behaved, witness
+from campaign.engine import attested, behaved, witness
 from campaign.engine.reports import EVERY_ROLE, Place, Report
 from campaign.engine.spec import EngineSpec
 from campaign.engine.witness import KnobAsked
@@ -30,6 +30,7 @@ class Staged:
     path: str = "vllm/platforms/cpu.py"
     module: str = "vllm.platforms.cpu"
     sha256: str = SHA
+    overlay: str = "cpu_async"
 
 
 def core(*, flights: dict[str, int] | None = None, pid: int = 7, rank: int = 0, **resolved: Any) -> Report:
@@ -144,12 +145,14 @@ def test_a_variable_that_a_process_does_not_see_is_told(spec: EngineSpec) -> Non
     ]
 
 
+@pytest.mark.case("C9")
 def test_a_knob_without_a_witness_is_not_confirmed(make: Make) -> None:
     offload = KnobAsked("cpu_offload_gb", "12", None, "cpu_offload_gb")
     (sentence,) = broken(make(serve={"cpu_offload_gb": 12}), offload, after=None)
     assert "not confirmed" in sentence
 
 
+@pytest.mark.case("C10")
 @pytest.mark.parametrize(
     ("value", "given", "ok"),
     [(None, None, True), (None, "0", False), ("0", "0", True), ("0", None, False), ("1", "1", True)],
@@ -178,6 +181,7 @@ def noise(*names: str) -> str:
     return "\n".join(f"WARNING Unknown vLLM environment variable detected: {name}" for name in [*others, *names])
 
 
+@pytest.mark.case("C2")
 def test_unknown_variables_of_others_are_counted_and_ours_is_told(make: Make) -> None:
     spec = make(env={"VLLM_FLASHINFER_MOE_BACKEND": "x"})
     rows = witness.variables(spec, noise("VLLM_FLASHINFER_MOE_BACKEND"))
@@ -186,6 +190,7 @@ def test_unknown_variables_of_others_are_counted_and_ours_is_told(make: Make) ->
     assert [row.ok for row in witness.variables(spec, noise())] == [True]
 
 
+@pytest.mark.case("C1")
 def test_a_removed_variable_names_what_was_asked_and_what_is_used(make: Make) -> None:
     spec = make(env={"VLLM_ATTENTION_BACKEND": "TRITON_ATTN"})
     log = noise("VLLM_ATTENTION_BACKEND") + "\nINFO Using AttentionBackendEnum.FLASH_ATTN backend."
@@ -193,6 +198,7 @@ def test_a_removed_variable_names_what_was_asked_and_what_is_used(make: Make) ->
     assert "it uses the attention backend FLASH_ATTN, wanted TRITON_ATTN" in sentence
 
 
+@pytest.mark.case("C2")
 def test_a_name_that_a_staged_overlay_declares_is_expected(spec: EngineSpec) -> None:
     assert [row.ok for row in witness.variables(spec, noise(VARIABLE, "VLLM_CAMPAIGN_REPORT_DIR"))] == [True]
 
@@ -206,11 +212,12 @@ def test_a_name_that_a_staged_overlay_declares_is_expected(spec: EngineSpec) -> 
         ({"code": "differs: check (line 3) was loaded from other code"}, "but differs: check"),
         ({"origin": "/elsewhere/cpu.py"}, "from"),
         ({"module": "vllm.other"}, "loaded by no process"),
+        ({"replaced": [{"function": "check", "file": "/elsewhere/a.py"}]}, "but check is replaced by /elsewhere/a.py"),
     ],
-    ids=["as staged", "other bytes", "other place", "other code", "other origin", "not loaded"],
+    ids=["as staged", "other bytes", "other place", "other code", "other origin", "not loaded", "monkeypatched"],
 )
 def test_overlaid_code_is_attested_as_it_was_loaded(
-    spec: EngineSpec, change: dict[str, str], found: str | None
+    spec: EngineSpec, change: dict[str, Any], found: str | None
 ) -> None:
     entry = {"module": "vllm.platforms.cpu", "file": f"{spec.stage_path}/vllm/platforms/cpu.py", "sha256": SHA} | change
     report = replace(BEFORE, raw=BEFORE.raw | {"modules": [entry]})
@@ -219,11 +226,97 @@ def test_overlaid_code_is_attested_as_it_was_loaded(
     assert found is None or found in rows[0].found
 
 
+@pytest.mark.parametrize(
+    ("wraps", "ok"),
+    [({}, False), ({"report": ("vllm/platforms/cpu.py",)}, True), ({"report": ("vllm/other.py",)}, False)],
+    ids=["nobody declares it", "declared for this file", "declared for another"],
+)
+def test_a_staged_plugin_may_replace_only_what_it_declares_to_wrap(
+    spec: EngineSpec, wraps: dict[str, tuple[str, ...]], ok: bool
+) -> None:
+    plugin = Staged("report/plugin.py", "report.plugin", "c" * 64, "report")
+    entries = [
+        {"module": "vllm.platforms.cpu", "file": f"{spec.stage_path}/vllm/platforms/cpu.py", "sha256": SHA,
+         "replaced": [{"function": "check", "file": f"{spec.stage_path}/report/plugin.py"}]},
+        {"module": "report.plugin", "file": f"{spec.stage_path}/report/plugin.py", "sha256": "c" * 64},
+    ]  # fmt: skip
+    report = replace(BEFORE, raw=BEFORE.raw | {"modules": entries})
+    found = witness.rows([], [report], None, spec=spec, log="", staged=[Staged(), plugin], wraps=wraps)
+    assert [row.ok for row in found if row.what == "vllm.platforms.cpu"] == [ok]
+
+
+@pytest.mark.parametrize(
+    ("change", "ok", "words"),
+    [
+        ({}, True, "aaaaaaaaaaaa from"),
+        ({"sha256": "b" * 64}, False, "bbbbbbbbbbbb from"),
+        ({"sha256": ""}, False, "no such file"),
+        ({"origin": "/elsewhere/t.json"}, False, "(really /elsewhere/t.json)"),
+        ({"file_path": "vllm/other.json"}, False, "not told"),
+    ],
+    ids=["as staged", "other bytes", "gone", "a link that leads away", "not told"],
+)
+def test_a_data_file_is_attested_by_its_place_and_hash_in_every_process(
+    spec: EngineSpec, change: dict[str, str], ok: bool, words: str
+) -> None:
+    entry = {"file_path": "vllm/t.json", "file": f"{spec.stage_path}/vllm/t.json", "sha256": SHA} | change
+    report = replace(BEFORE, raw=BEFORE.raw | {"modules": [entry]})
+    (row,) = attested.rows([Staged("vllm/t.json", "")], [report], str(spec.stage_path))
+    assert (row.ok, words in row.found) == (ok, True)
+
+
 def test_a_state_that_an_overlay_published_can_be_a_witness(spec: EngineSpec) -> None:
     report = replace(BEFORE, raw=BEFORE.raw | {"overlays": {"async_dflash": {"admitted": True}}})
     knob = replace(ON, resolved={"overlays.async_dflash.admitted": True}, behaved={})
     assert broken(spec, knob, before=(report,), after=None) == []
     assert "is (absent)" in broken(spec, knob, after=None)[0]
+
+
+@pytest.mark.parametrize(
+    ("decided", "also", "words"),
+    [
+        (True, True, None),
+        (False, True, "decided is False (already on in the stock engine: the overlay changed nothing), wanted True"),
+        (False, False, "async_scheduling is False, wanted True"),
+    ],
+    ids=["by the overlay", "by the stock engine", "by nobody"],
+)
+def test_what_the_stock_engine_does_by_itself_is_no_knob_that_is_on(
+    spec: EngineSpec, decided: bool, also: bool, words: str | None
+) -> None:
+    raw = core(async_scheduling=also).raw | {"overlays": {"async_dflash": {"decided": decided}}}
+    knob = replace(ON, resolved={"async_scheduling": True, "overlays.async_dflash.decided": True}, behaved={})
+    sentences = broken(spec, knob, before=(replace(BEFORE, raw=raw),), after=None)
+    assert (words is None and not sentences) or (words is not None and words in sentences[0])
+
+
+@pytest.mark.case("C3", "C10", "C12")
+@pytest.mark.parametrize(
+    ("key", "wanted", "line"),
+    [
+        ("async_scheduling", True, "Async scheduling not supported with dflash-based speculative decoding"),
+        ("runner", "V2", "Model Runner V2 requires Triton; using the V1 model runner instead."),
+        ("prefix_caching", True, "Disabling prefix caching: the model has recurrent layers."),
+    ],
+    ids=["async scheduling", "the runner", "prefix caching"],
+)
+def test_the_line_of_the_log_that_explains_a_refusal_is_told_with_it(
+    spec: EngineSpec, key: str, wanted: object, line: str
+) -> None:
+    report = core(**{key: "V1" if key == "runner" else False})
+    log = f"(APIServer pid=3) WARNING 11-30 12:41:44 [vllm.py:663] {line}\n"
+    knob = replace(ON, resolved={key: wanted}, behaved={})
+    assert f"; the log says: {line}" in broken(spec, knob, before=(report,), after=None, log=log)[0]
+
+
+def test_what_the_models_drafting_is_made_of_is_looked_for_in_the_arguments_and_in_every_process(make: Make) -> None:
+    method = KnobAsked("model.method", "dflash", resolved={"spec_method": "dflash"}, speculative_key="method")
+    assert broken(make(), method, before=(core(spec_method="dflash"),), after=None) == []
+    assert broken(make(), method, before=(core(spec_method="eagle"),), after=None) == [
+        "model.method: resolved spec_method is eagle, wanted dflash (EngineCore 0 (pid 7))"
+    ]
+    other = replace(method, value="eagle")
+    assert "asked --speculative-config method is dflash, wanted eagle" in broken(make(), other, after=None)[0]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def test_a_move_of_the_first_position_out_of_the_margin_fails():
     assert "must stay within +-2 pp" in result.line
 
 
+@pytest.mark.case("C13")
 def test_a_later_position_under_half_of_bases_conditional_rate_is_a_collapse():
     result = check(candidate=drafts(781, 200, 150, 110, 80))
     assert result.verdict is Verdict.FAIL
@@ -48,6 +49,7 @@ def test_position_one_that_stays_and_a_chain_that_shrinks_a_little_is_no_collaps
     assert check(candidate=drafts(781, 500, 320, 200, 120)).verdict is Verdict.PASS
 
 
+@pytest.mark.case("C13")
 def test_the_log_line_of_a_healthy_chain_holds_its_own_conditional_rates():
     line = drafts(739, 478, 261, 174, 130, 87, 43)
     assert check(candidate=line, base=line).verdict is Verdict.PASS
@@ -59,14 +61,26 @@ def test_a_rate_of_a_handful_of_drafts_is_not_judged_as_collapse():
     assert "collapse" not in check(base=drafts(19, 15, 12, 10, 8, drafted=25), candidate=few, letters="AB").line
 
 
+@pytest.mark.case("C5", "C8")
 def test_a_length_near_one_with_three_drafted_is_an_ineffective_drafter():
     result = check(candidate=drafts(10, 6, 4))
     assert result.verdict is Verdict.FAIL
     assert "drafter ineffective: candidate gets 1.02 tokens a step of 3 drafted" in result.line
 
 
-def test_an_ineffective_drafter_in_both_arms_is_not_equivalence():
-    assert check(candidate=drafts(0, 0, 0), base=drafts(0, 0, 0)).verdict is Verdict.FAIL
+@pytest.mark.parametrize("candidate", [drafts(0, 0, 0), drafts(700, 500, 300)], ids=["in both arms", "in base only"])
+@pytest.mark.case("C5")
+def test_an_ineffective_drafter_of_base_fails_too_and_says_that_nothing_was_compared(candidate):
+    result = check(candidate=candidate, base=drafts(0, 0, 0))
+    assert result.verdict is Verdict.FAIL
+    assert "base gets 1.00 tokens a step of 3 drafted; a comparison with such a base means nothing" in result.line
+
+
+@pytest.mark.case("C8")
+def test_a_candidate_whose_drafts_are_never_accepted_fails_although_base_is_normal():
+    result = check(candidate=drafts(0, 0, 0), base=drafts(750, 550, 400))
+    assert result.verdict is Verdict.FAIL
+    assert "drafter ineffective: candidate gets 1.00 tokens a step of 3 drafted" in result.line
 
 
 def test_one_drafted_token_that_is_seldom_taken_is_not_called_ineffective():

@@ -1,7 +1,8 @@
 """Added by the overlay async_dflash: whether DFlash may be scheduled asynchronously, and what became of it.
 
 The decision is made in several places of the configuration. Each place leaves a mark here; the line is written after
-the last of them, so that it never claims what a later place takes back.
+the last of them, so that it never claims what a later place takes back. `admits` is asked only where the stock engine
+is about to refuse: a configuration in which it took nothing back was admitted by the engine itself.
 """
 
 import os
@@ -16,6 +17,7 @@ VARIABLE = "VLLM_GLM53_ASYNC_DFLASH"
 MARKS = "_async_dflash_marks"
 
 logger = init_logger(__name__)
+_decided: list[bool] = []  # one a configuration of this process
 
 
 def knob() -> str:
@@ -27,8 +29,11 @@ def knob() -> str:
 
 
 def admits(config: "VllmConfig") -> bool:
-    """Whether the knob is on and the method is dflash."""
-    return knob() == "1" and _method(config) == "dflash"
+    """Whether the refusal that the engine is about to make is taken back: the knob is on and the method is dflash."""
+    admitted = knob() == "1" and _method(config) == "dflash"
+    if admitted and config.scheduler_config.async_scheduling is not False:
+        _marks(config)["took back"] = True
+    return admitted
 
 
 def begin(config: "VllmConfig") -> None:
@@ -52,6 +57,7 @@ def log_decision(config: "VllmConfig") -> None:
     """One line: what async scheduling is now that nothing of the configuration is left to change it, and why."""
     marks = config.__dict__.pop(MARKS, {})
     resolved = bool(config.scheduler_config.async_scheduling)
+    _publish(config, decided=resolved and bool(marks.get("took back")))
     logger.info(
         "[async_dflash] knob=%s method=%s async_scheduling=%s (%s; batches in flight may reach %d)",
         knob(),
@@ -62,9 +68,25 @@ def log_decision(config: "VllmConfig") -> None:
     )
 
 
+def _publish(config: "VllmConfig", *, decided: bool) -> None:
+    """Tell engine_report, where it is staged, whether this overlay itself turned async scheduling on in this process.
+
+    A worker makes configurations of its own for the drafter: one that this overlay decided is enough. A configuration
+    of another method says nothing of it.
+    """
+    if _method(config) != "dflash":
+        return
+    _decided.append(decided)
+    try:
+        from campaign_engine_report.state import publish  # noqa: PLC0415  (another overlay, which may not be staged)
+    except ImportError:
+        return
+    publish("async_dflash", lambda: {"decided": any(_decided)})
+
+
 def _because(config: "VllmConfig", marks: dict[str, bool | None], resolved: bool) -> str:
     if resolved:
-        return "admitted" if admits(config) else "on by the engine's own rules"
+        return "admitted" if marks.get("took back") else "on by the engine's own rules"
     if marks.get("asked") is False:
         return "off as asked"
     if not marks.get("allow-list"):
