@@ -12,6 +12,17 @@ TPOT_S = "tpot_s"
 KV_TOKENS = "kv_tokens"
 BOOT_SECONDS = "boot_s"
 WINDOW_SECONDS = "window_s"
+SPEED = (STEP_PER_S, TOK_PER_S, TTFT_MEDIAN_S, TPOT_S)  # what an engine that only proves its logic says nothing about
+
+
+def logic_only_label(reason: str) -> str:
+    """What stands beside every speed of an engine with `engine.logic_only`; empty where its speed counts."""
+    return f"logic only ({reason})" if reason else ""
+
+
+def speed_name(metric: str, logic_only: str) -> str:
+    """A metric's name for trackers and results: a speed that says nothing carries that in its name."""
+    return f"logic_only.{metric}" if logic_only and metric in SPEED else metric
 
 
 def acceptance_pp(position: int) -> str:

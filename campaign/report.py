@@ -8,9 +8,10 @@ from campaign.config import Campaign
 from campaign.disclosure import may_show_effect, may_show_readings, shown
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
-from campaign.gates.claimed import label_of, letters
+from campaign.gates.claimed import label_of, letters, logic_only
 from campaign.gates.footing import voided
 from campaign.journal import write_text
+from campaign.names import logic_only_label
 from campaign.view import Page, Panels, Section, to_html, to_markdown
 from verdict.plot import bracket_plot
 from verdict.words import Verdict
@@ -45,7 +46,7 @@ def make_page(
         verdict=verdict.value,
         sentences=(campaign.hypothesis, _why(evidence, has_effect)),
         sections=tuple(section for section in sections if section is not None),
-        footer=(_engine(campaign), f"run {run_id}"),
+        footer=(*_engine(campaign), f"run {run_id}"),
     )
 
 
@@ -66,8 +67,10 @@ def _plot(evidence: Evidence, result: GateResult, host: str) -> Panels:
         voided_boots=voided(evidence),
         remarks=(f"host {host}", _registry(evidence)),
     )
-    reading = f"{label}, %" if plot.unit == "pp" else label
-    return Panels(f"Bracket of {result.gate}", tables.as_words(plot.title), panels(plot, reading), plot.captions)
+    mark = logic_only(evidence, metric)
+    reading = ", ".join(text for text in (label, "%" if plot.unit == "pp" else "", mark) if text)
+    captions = (f"{mark}: these numbers are no speed of a device", *plot.captions) if mark else plot.captions
+    return Panels(f"Bracket of {result.gate}", tables.as_words(result.line), panels(plot, reading), captions)
 
 
 def _registry(evidence: Evidence) -> str:
@@ -82,6 +85,7 @@ def _why(evidence: Evidence, has_effect: bool) -> str:
     return how if has_effect else f"{how} No effect is told: see the failures."
 
 
-def _engine(campaign: Campaign) -> str:
-    build = campaign.engine.build
-    return f"{build.upper()} reference engine: not a GPU figure." if build == "cpu" else f"Engine build: {build}."
+def _engine(campaign: Campaign) -> list[str]:
+    build, mark = campaign.engine.build, logic_only_label(campaign.engine.logic_only or "")
+    what = f"{build.upper()} reference engine: not a GPU figure." if build == "cpu" else f"Engine build: {build}."
+    return [what, *([f"Every speed on this page is {mark}."] if mark else [])]

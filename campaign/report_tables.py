@@ -6,7 +6,7 @@ from campaign.config import Campaign
 from campaign.evidence import BootRecord, DraftCounts, Evidence
 from campaign.gates.base import GateResult
 from campaign.gates.footing import ARM_OF, boot_name, sound
-from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S
+from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, logic_only_label
 from campaign.view import Listing, Statements, Table
 
 ABSENT = "-"
@@ -38,7 +38,8 @@ def _failure(boot: BootRecord) -> list[str]:
 def boots(evidence: Evidence, has_readings: bool) -> Table:
     """One row a boot; tok/s never without the acceptance length that it was made with."""
     phases = list(dict.fromkeys(phase for boot in evidence.boots for phase in boot.seconds))
-    readings = ("step/s", "tok/s at tokens a step", "KV blocks") if has_readings else ()
+    mark = f", {logic_only_label(evidence.logic_only)}" if evidence.logic_only else ""
+    readings = (f"step/s{mark}", f"tok/s at tokens a step{mark}", "KV blocks") if has_readings else ()
     head = ("boot", "arm", "status", *readings, *(f"{phase} s" for phase in phases))
     rows = tuple(
         (
@@ -115,12 +116,15 @@ def witnesses(evidence: Evidence) -> list[Table]:
 def facts(campaign: Campaign, evidence: Evidence) -> Table:
     """What was run, and what the boots say of themselves: once where they agree, else by boot."""
     engine, model = campaign.engine, campaign.model
+    mark = logic_only_label(evidence.logic_only)
+    speed = [("speed", f"{mark}: says nothing of a device")] if mark else []
     claims = [(c.name, f"{c.kind} of {c.metric}, bound {c.bound:g}") for c in evidence.claims.values()]
     rows = [
         ("engine", f"{engine.name}: vLLM {engine.version}, {engine.build} build"),
         ("model", f"{model.name}, drafting {model.method or 'off'} with K={model.num_speculative_tokens}"),
         ("workload", f"{campaign.workload.name}, {campaign.workload.max_tokens} tokens a request"),
         ("schedule", f"{evidence.letters} (A is base)"),
+        *speed,
         *((f"claim {name}", text) for name, text in claims),
     ]
     names = dict.fromkeys(name for boot in evidence.boots for name in boot.facts)

@@ -1,16 +1,17 @@
 """A registered claim, judged over the bracket: what the gates that judge claims share."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
 from campaign.gates.footing import boot_name, incomplete, sound, voided
-from campaign.names import STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S
+from campaign.names import SPEED, STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S, logic_only_label
 from verdict.claims import Claim, Judgement, judge
 from verdict.errors import VerdictError
 from verdict.fit import Scale
-from verdict.sentence import claim_line, head
+from verdict.sentence import claim_line, effect_text, head
 from verdict.words import Verdict
 
 LABELS = {STEP_PER_S: "step/s", TOK_PER_S: "tok/s", TTFT_MEDIAN_S: "TTFT", TPOT_S: "TPOT"}
@@ -26,11 +27,15 @@ def label_of(metric: str) -> str:
 def judge_claim(
     gate: str, claim: Claim, evidence: Evidence, paired_differences: Sequence[float] | None = None
 ) -> GateResult:
-    """The claim's verdict with its line; INCONCLUSIVE with the reason where a reading is missing or unusable."""
+    """The claim's verdict with its line; INCONCLUSIVE with the reason where a reading is missing or unusable.
+
+    A speed of an engine that only proves its logic is INCONCLUSIVE whatever it is, and never told without that label.
+    """
+    mark = logic_only(evidence, claim.metric)
     values = evidence.values(claim.metric)
     reason = incomplete(evidence) or (_silent(evidence, claim.metric) if values is None else "")
     if values is None or reason:
-        return unjudged(gate, label_of(claim.metric), reason)
+        return unjudged(gate, label_of(claim.metric), _marked(mark, reason))
     try:
         found = judge(
             claim,
@@ -40,8 +45,13 @@ def judge_claim(
             paired_differences=paired_differences,
         )
     except VerdictError as error:
-        return unjudged(gate, label_of(claim.metric), str(error))
-    return _told(gate, found, evidence)
+        return unjudged(gate, label_of(claim.metric), _marked(mark, str(error)))
+    return _without_a_verdict(gate, found, mark) if mark else _told(gate, found, evidence)
+
+
+def logic_only(evidence: Evidence, metric: str) -> str:
+    """The label that a metric of these boots must carry; empty where it counts."""
+    return logic_only_label(evidence.logic_only) if metric in SPEED else ""
 
 
 def unjudged(gate: str, label: str, reason: str, details: tuple[str, ...] = ()) -> GateResult:
@@ -63,6 +73,20 @@ def _told(gate: str, found: Judgement, evidence: Evidence) -> GateResult:
     unit = "%" if found.claim.scale is Scale.LOG else "pp"
     line = claim_line(found, label_of(found.claim.metric), unit, voided_boots=voided(evidence))
     return GateResult(gate, found.verdict, line, (), _numbers(found), found)
+
+
+def _without_a_verdict(gate: str, found: Judgement, mark: str) -> GateResult:
+    """What was seen, labelled, for whoever debugs the line; more boots would not make a verdict of it."""
+    unit = "%" if found.claim.scale is Scale.LOG else "pp"
+    seen = f"{effect_text(found, unit)} in {found.fit.n_boots} boots {found.letters}"
+    line = f"{head(Verdict.INCONCLUSIVE, label_of(found.claim.metric))}{mark}, no speed of a device: {seen}"
+    numbers = {f"logic_only.{name}": value for name, value in _numbers(found).items()}
+    silenced = replace(found, verdict=Verdict.INCONCLUSIVE, screen=None, boots_to_resolve=None, mde_then=None)
+    return GateResult(gate, Verdict.INCONCLUSIVE, line, (), numbers, silenced)
+
+
+def _marked(mark: str, reason: str) -> str:
+    return f"{mark}: {reason}" if mark else reason
 
 
 def _numbers(found: Judgement) -> dict[str, float]:

@@ -14,7 +14,7 @@ WORST_FIRST = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
 
 @dataclass
 class NoDifference:
-    """Judges every registered claim of this kind; the worst one speaks for all."""
+    """Judges every registered claim of this kind; the worst one speaks for all. A logic-only speed says nothing."""
 
     def check(self, evidence: Evidence) -> GateResult:
         """The worst claim's line; the lines of the others are details."""

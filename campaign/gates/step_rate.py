@@ -7,7 +7,7 @@ from statistics import fmean
 
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
-from campaign.gates.claimed import judge_claim, unjudged
+from campaign.gates.claimed import judge_claim, logic_only, unjudged
 from campaign.gates.footing import sound, unanswered
 from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S
 from verdict.sentence import head
@@ -21,7 +21,10 @@ ADDS_UP_WITHIN_LN = 0.005
 
 @dataclass
 class StepRate:
-    """Judges the registered claim of this name, superiority of step/s; a boot with lost answers is no speed (D7)."""
+    """Judges the registered claim of this name, superiority of step/s; a boot with lost answers is no speed (D7).
+
+    On an engine that only proves its logic it is INCONCLUSIVE: neither PASS nor FAIL comes of that speed.
+    """
 
     claim: str = "step_rate"
 
@@ -36,7 +39,8 @@ class StepRate:
         found = judge_claim(GATE, claim, evidence)
         if not found.judgement:
             return found
-        told = consistency(evidence)
+        mark = logic_only(evidence, claim.metric)
+        told = tuple(f"{mark}: {line}" if mark else line for line in consistency(evidence))
         if any(SUSPECT in line for line in told):
             line = f"{head(Verdict.INVALID, LABEL)}no rate: {told[0]}"
             return GateResult(GATE, Verdict.INVALID, line)
@@ -50,9 +54,16 @@ def consistency(evidence: Evidence) -> tuple[str, ...]:
         return ()
     tok, step, length = (part or 0.0 for part in parts)
     rest = tok - step - length
-    adds_up = "adds up" if abs(rest) <= ADDS_UP_WITHIN_LN else f"does not add up, {SUSPECT}"
+    adds_up = "adds up" if abs(rest) <= ADDS_UP_WITHIN_LN + _cut(evidence) else f"does not add up, {SUSPECT}"
     terms = f"ln tok/s {tok:+.4f} = ln step/s {step:+.4f} + ln acceptance length {length:+.4f}"
     return (f"{terms}, rest {rest:+.4f}: {adds_up}",)
+
+
+def _cut(evidence: Evidence) -> float:
+    """What the length limit may take off the arms' last steps unequally, as a share: their difference in length."""
+    tokens = [len(a.token_ids) for b in sound(evidence) for a in b.answers if a.prompt_set == "decode"]
+    lengths = [fmean([_acceptance_length(b) or 1.0 for b in sound(evidence, letter)] or [1.0]) for letter in "AB"]
+    return abs(lengths[1] - lengths[0]) / fmean(tokens) if any(tokens) else 0.0
 
 
 def _ln_ratio(evidence: Evidence, reading: Callable[[BootRecord], float | None]) -> float | None:

@@ -16,7 +16,7 @@ from campaign.config import Campaign
 from campaign.disclosure import may_show_effect, may_show_readings
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
-from campaign.names import TAG_ARM, TAG_CAMPAIGN, TAG_EXPERIMENT, TAG_GATE_PREFIX, TAG_LEVEL, TAG_VERDICT
+from campaign.names import TAG_ARM, TAG_CAMPAIGN, TAG_EXPERIMENT, TAG_GATE_PREFIX, TAG_LEVEL, TAG_VERDICT, speed_name
 from verdict.words import Verdict
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
@@ -77,7 +77,7 @@ def boot_numbers(boot: BootRecord, verdict: Verdict, evidence: Evidence) -> Numb
     seconds = [(f"seconds.{phase}", value, 0) for phase, value in boot.seconds.items()]
     if not may_show_readings(verdict, evidence):
         return seconds
-    return seconds + [(name, value, 0) for name, value in boot.metrics.items()]
+    return seconds + [(speed_name(name, evidence.logic_only), value, 0) for name, value in boot.metrics.items()]
 
 
 def experiment_numbers(evidence: Evidence, results: tuple[GateResult, ...], verdict: Verdict) -> Numbers:
@@ -85,7 +85,7 @@ def experiment_numbers(evidence: Evidence, results: tuple[GateResult, ...], verd
     found = [(f"{result.gate}.{name}", value, 0) for result in results for name, value in result.numbers.items()]
     if may_show_effect(verdict, evidence):
         boots = [(boot.index, name, value) for boot in evidence.boots for name, value in boot.metrics.items()]
-        found += [(f"boots.{name}", value, index) for index, name, value in boots]
+        found += [(f"boots.{speed_name(name, evidence.logic_only)}", value, index) for index, name, value in boots]
     return found
 
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -19,7 +20,7 @@ from campaign.gates.step_rate import StepRate
 from campaign.report import write
 from campaign.view import Page, clean, to_markdown
 from tests.fakes.campaign import campaign, run_folder
-from tests.fakes.evidence import answer, bracket, died, step_rate, whole, wrong
+from tests.fakes.evidence import acceptance, answer, bracket, died, step_rate, whole, wrong
 from verdict.words import Verdict
 
 GATES = Gates(Kv(), Quality("q.jsonl"), Korean("k.jsonl"), Outputs(), Acceptance(), StepRate())
@@ -152,6 +153,28 @@ def test_the_gate_that_found_it_invalid_keeps_its_line():
     evidence = bracket("ABBA", base={"answers": (answer("q1"),)}, candidate=longer)
     told = shown(judged(evidence), Verdict.INVALID, evidence)
     assert "another chat template" in next(result.line for result in told if result.gate == "outputs")
+
+
+def test_every_speed_on_the_page_of_a_logic_only_engine_carries_that_label(tmp_path):
+    label = "logic only (Triton's interpreter)"
+    engine = replace(campaign().engine, logic_only="Triton's interpreter")
+    evidence = whole(logic_only="Triton's interpreter", claims=(step_rate(), acceptance()))
+    markdown, html = report(tmp_path, evidence, Verdict.INCONCLUSIVE, engine=engine)
+    for cell in (f"step/s, {label}", f"tok/s at tokens a step, {label}", f"{label}: says nothing of a device"):
+        assert cell in markdown
+        assert cell in unescape(html)
+    assert f"step/s · {label}, no speed of a device: +8." in markdown
+    assert f"Every speed on this page is {label}." in markdown
+    assert f"{label}: these numbers are no speed of a device" in markdown
+    assert "gate >=" not in markdown
+    told = [line for line in markdown.splitlines() if "ln tok/s" in line]
+    assert told
+    assert all(label in line for line in told)
+
+
+def test_the_page_of_an_engine_whose_speed_counts_says_nothing_of_logic(tmp_path):
+    markdown, _ = report(tmp_path, whole())
+    assert "logic only" not in markdown
 
 
 def test_a_cpu_build_says_that_it_is_no_gpu_figure(tmp_path):

@@ -1,9 +1,13 @@
 """Twin of campaign.gates.no_difference."""
 
+import pytest
+
 from campaign.gates.no_difference import NoDifference
 from campaign.names import STEP_PER_S, TOK_PER_S
 from tests.fakes.evidence import ALIKE, STEADY, bracket, died, no_difference, step_rate
 from verdict.words import Verdict
+
+NUMBERS = ("effect_pct", "lo_pct", "hi_pct", "mde_pct", "boot_sd_pct")
 
 
 def check(**fields):
@@ -48,3 +52,21 @@ def test_a_dead_boot_leaves_it_open():
 
 def test_a_dead_boot_gives_no_number():
     assert check(at={2: died()}).numbers == {}
+
+
+@pytest.mark.parametrize("rates", [ALIKE, STEADY], ids=["alike", "apart"])
+def test_a_speed_that_is_logic_only_says_nothing_of_a_difference(rates):
+    found = bracket(metrics={STEP_PER_S: rates}, claims=(no_difference(),), logic_only="Triton's interpreter")
+    result = NoDifference().check(found)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "logic only (Triton's interpreter)" in result.line
+    assert set(result.numbers) == {f"step_rate.logic_only.{name}" for name in NUMBERS}
+
+
+def test_what_is_no_speed_is_judged_on_a_logic_only_engine_as_ever():
+    found = bracket(
+        metrics={"acceptance_length": [3.5, 3.1, 3.1, 3.5, 3.1, 3.5, 3.5, 3.1]},
+        claims=(no_difference("length", "acceptance_length"),),
+        logic_only="Triton's interpreter",
+    )
+    assert NoDifference().check(found).verdict is Verdict.FAIL

@@ -110,3 +110,45 @@ def test_the_numbers_are_finite_and_carry_their_unit():
     assert set(numbers) == {"effect_pct", "lo_pct", "hi_pct", "mde_pct", "boot_sd_pct"}
     assert numbers["lo_pct"] < numbers["effect_pct"] < numbers["hi_pct"]
     assert numbers["effect_pct"] == pytest.approx(8.6, abs=0.3)
+
+
+LOGIC_ONLY = "logic only (Triton's interpreter)"
+
+
+@pytest.mark.parametrize("rates", [STEADY, ALIKE, tuple(reversed(STEADY))], ids=["a win", "nothing", "a loss"])
+def test_a_speed_that_is_logic_only_neither_passes_nor_fails_and_is_never_told_bare(rates):
+    result = check(rates, logic_only="Triton's interpreter")
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.line.startswith("INCONCLUSIVE")
+    assert result.line.index(LOGIC_ONLY) < result.line.index("%")
+    assert all(name.startswith("logic_only.") for name in result.numbers)
+    assert result.judgement.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_logic_only_screen_advises_nothing():
+    result = check([100.0, 109.0, 100.2], letters="ABA", history=History(0.006, 8), logic_only="Triton's interpreter")
+    assert result.line.startswith("INCONCLUSIVE")
+    assert "SCREEN" not in result.line
+
+
+def test_a_logic_only_bracket_does_not_say_how_many_boots_would_resolve_it():
+    result = check(ALIKE, claims=(step_rate(0.0),), logic_only="Triton's interpreter")
+    assert "would" not in result.line
+
+
+def test_lost_answers_fail_on_a_logic_only_engine_too():
+    many = tuple(answer(f"q{i}") for i in range(100))
+    result = check(base={"answers": many}, candidate={"answers": many[:1]}, logic_only="Triton's interpreter")
+    assert result.verdict is Verdict.FAIL
+
+
+def test_counters_that_contradict_each_other_are_invalid_on_a_logic_only_engine_too_and_told_with_the_label():
+    columns = {STEP_PER_S: STEADY, TOK_PER_S: [3 * rate for rate in ALIKE], ACCEPTANCE_LENGTH: [3.0] * 8}
+    result = StepRate().check(bracket(metrics=columns, claims=(step_rate(),), logic_only="Triton's interpreter"))
+    assert result.verdict is Verdict.INVALID
+    assert result.line.index(LOGIC_ONLY) < result.line.index("ln tok/s")
+
+
+def test_a_logic_only_bracket_that_broke_off_says_both():
+    result = check(at={5: died()}, rates=STEADY, logic_only="Triton's interpreter")
+    assert f"{LOGIC_ONLY}: boot 05-B failed" in result.line
