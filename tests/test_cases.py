@@ -1,0 +1,33 @@
+"""The list of cases stays true: a case that is not due later has a test, and every mutant still fits its file."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "cases"
+sys.path.insert(0, str(HERE))
+
+from bank import ROOT, cases  # noqa: E402
+from mutants import mutants  # noqa: E402
+
+HELD_FAMILIES = ("A", "C", "E", "F")
+
+
+def test_every_case_of_the_built_families_is_held_by_a_test(python):
+    listed = python(str(HERE / "bank.py"), *HELD_FAMILIES)
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+
+
+def test_every_family_that_must_be_held_has_a_mutant():
+    assert {mutant.family for mutant in mutants()} >= set(HELD_FAMILIES)
+
+
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: f"{mutant.family}-{Path(mutant.file).stem}")
+def test_a_mutant_fits_the_file_that_it_breaks(mutant):
+    assert (ROOT / mutant.file).read_text(encoding="utf-8").count(mutant.find) == 1
+
+
+def test_the_list_has_all_the_cases_of_the_bank():
+    numbers = {"A": 13, "B": 13, "C": 13, "D": 14, "E": 11, "F": 14, "G": 12, "H": 14, "I": 9, "J": 8}
+    assert list(cases()) == [f"{family}{n}" for family, last in numbers.items() for n in range(1, last + 1)]
