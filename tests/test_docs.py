@@ -72,7 +72,7 @@ def check_campaign(words: list[str]) -> None:
         return
     verb, rest = (words[0], words[1:]) if manual.is_verb(words[0]) else ("run", words)
     if verb in manual.ON_A_RUN:
-        assert rest == ["RUN_ID"]
+        assert rest == ["RUN_ID"] or (verb == "inspect" and (ROOT / rest[0]).is_file())
         return
     campaign = door.compose(rest)
     assert campaign is not None
