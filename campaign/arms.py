@@ -1,52 +1,29 @@
 """An arm, resolved: which overlays are staged, which value each knob has, which arguments the engine gets. Pure.
 
-Names and values are checked here, before anything is started: knobs against the staged overlays, serve arguments
-against the engine version's pinned list.
+Names and values are checked here, before anything is started, and of every value it is said who wrote it and what it
+goes over (campaign/origins.py).
 """
 
 import contextlib
-import difflib
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from campaign.config import Arm, Campaign
+from campaign import environment, knobs, origins, pinned, variables
+from campaign.assigned import Assigned, assign, place
+from campaign.config import Arm, Campaign, Level, Written
+from campaign.environment import Readers
 from campaign.errors import ConfigError
+from campaign.knobs import KnobValue, Owned
+from campaign.limits import near
+from campaign.origins import Setting, choose, layers
+from campaign.pinned import Pinned
 from overlays.errors import OverlayError
 from overlays.manifest import with_required
-from overlays.values import Knob, Overlay, Witness
-
-ARGUMENTS = Path(__file__).parent / "serve_arguments"
-OURS = (  # the runner sets these itself, or they start no engine
-    "host",
-    "port",
-    "model",
-    "served_model_name",
-    "speculative_config",
-    "spec_method",
-    "spec_model",
-    "spec_tokens",
-    "help",
-)
-SECRET = ("api_key", "hf_token")  # never in argv
-Scalar = str | int | float | bool | None
-
-
-@dataclass(frozen=True)
-class KnobValue:
-    """A knob with the value that an arm gives it (or its default), and what must then be seen."""
-
-    knob: Knob
-    value: str
-    origin: str  # "arm base", "default of overlay async_dflash"
-
-    @property
-    def witness(self) -> Witness | None:
-        """What the engine must show for this value; None where the manifest declares nothing."""
-        return self.knob.witness.get(self.value)
+from overlays.values import Knob, Overlay
 
 
 @dataclass(frozen=True)
@@ -56,12 +33,30 @@ class ResolvedArm:
     name: str
     overlays: tuple[Overlay, ...]
     knobs: tuple[KnobValue, ...]
-    serve: tuple[tuple[str, Any], ...]
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...] = ()  # what is not given to this arm, or read otherwise than it is written
+
+    @property
+    def serve(self) -> tuple[tuple[str, Any], ...]:
+        """The serve arguments, those of the knobs last."""
+        own = [(s.name, s.value) for s in self.settings if s.kind == "serve" and s.value is not None]
+        return (*own, *(pair for k in self.knobs if k.served for pair in k.served.arguments.items()))
 
     @property
     def knob_variables(self) -> dict[str, str]:
         """Variable -> value, for every knob that travels in the environment."""
-        return {k.knob.variable: k.value for k in self.knobs}
+        return {k.knob.variable: k.given for k in self.knobs if k.knob.variable and k.given is not None}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variable -> value, for all that the configuration and the knobs set."""
+        own = {s.name: str(s.value) for s in self.settings if s.kind == "env" and s.value is not None}
+        return own | self.knob_variables
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The variables that are passed on from the caller, whatever their value."""
+        return tuple(s.name for s in self.settings if s.kind == "passed")
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -70,6 +65,8 @@ class ResolvedArm:
             "overlays": [o.name for o in self.overlays],
             "knobs": {k.knob.name: k.value for k in self.knobs},
             "serve": {name: spelled(value) for name, value in self.serve},
+            "environment": self.environment,
+            "passed": sorted(self.passed),
         }
 
     @property
@@ -81,7 +78,7 @@ class ResolvedArm:
 def digest(value: object) -> str:
     """SHA-256 of plain data in one canonical spelling."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def spelled(value: object) -> str:
@@ -89,7 +86,7 @@ def spelled(value: object) -> str:
     if isinstance(value, str) and value[:1] in ("{", "["):
         with contextlib.suppress(ValueError):
             value = json.loads(value)
-    if isinstance(value, bool | dict | list):
+    if isinstance(value, bool | dict | list | tuple):
         return json.dumps(value, sort_keys=True, ensure_ascii=False)
     return str(value)
 
@@ -98,11 +95,18 @@ def resolve(campaign: Campaign, name: str) -> ResolvedArm:
     """One arm of an experiment. Raises ConfigError on any name or value that the engine or the overlays do not know."""
     arm = _arm(campaign, name)
     overlays = _overlays(campaign, arm)
-    values = _knob_values(name, arm, overlays)
-    serve = _serve(campaign, name, arm)
-    _check_environment(campaign, values)
-    _refuse_unsafe_async(name, overlays, values, serve)
-    return ResolvedArm(name, overlays, values, serve)
+    lists = pinned.load(campaign.engine.serve_arguments or campaign.engine.version)
+    known = _known(campaign, overlays, lists)
+    profile = assign(campaign.origins.profile, known, lists)
+    declared = knobs.declared(overlays)
+    values = _knob_values(campaign, name, declared, profile, known)
+    taken = {knob.variable: knob.name for knob, _ in declared.values() if knob.variable}
+    serve = _serve(campaign, name, lists, profile, knobs.serves(declared))
+    given, left_out = environment.settings(campaign, taken, profile, Readers(name, lists, overlays, known))
+    notes = (*profile.notes, *_not_staged(campaign, name, declared, profile), *left_out)
+    found = ResolvedArm(name, overlays, values, (*serve, *given), notes)
+    _refuse_unsafe_async(found)
+    return found
 
 
 def _arm(campaign: Campaign, name: str) -> Arm:
@@ -119,116 +123,147 @@ def _overlays(campaign: Campaign, arm: Arm) -> tuple[Overlay, ...]:
         raise ConfigError(f"{error}; `python -m overlays list` shows them") from error
 
 
-def _knob_values(arm_name: str, arm: Arm, overlays: tuple[Overlay, ...]) -> tuple[KnobValue, ...]:
-    knobs = _declared(overlays)
-    for name in arm.knobs:
-        if name not in knobs:
-            staged = ", ".join(o.name for o in overlays) or "none"
-            raise ConfigError(
-                f"arms.{arm_name}.knobs.{name}: no staged overlay declares knob {name!r}{_close(name, knobs)}; "
-                f"staged overlays: {staged}"
-            )
-    return tuple(_knob_value(arm_name, arm, knob, owner) for knob, owner in knobs.values())
+def _known(campaign: Campaign, staged: Sequence[Overlay], lists: Pinned) -> dict[str, Overlay]:
+    """Every overlay that can be found, where one that is not staged may be spoken of; else those that are staged."""
+    engine = campaign.engine
+    strange = {v for v in engine.env if v.startswith(variables.ENGINE_PREFIX) and v not in lists.variables}
+    if campaign.origins.profile or engine.knobs or strange:
+        return knobs.known_overlays(campaign.host.overlay_path)
+    return {overlay.name: overlay for overlay in staged}
 
 
-def _declared(overlays: tuple[Overlay, ...]) -> dict[str, tuple[Knob, str]]:
-    """Knob name -> knob and the overlay that declares it. Two owners of a knob or a variable are an error."""
-    knobs: dict[str, tuple[Knob, str]] = {}
-    variables: dict[str, str] = {}
-    for overlay in overlays:
-        for knob in overlay.knobs:
-            other = knobs.get(knob.name, (knob, variables.get(knob.variable)))[1]
-            if other:
+# knobs
+
+
+def _knob_values(
+    campaign: Campaign, arm: str, declared: dict[str, Owned], profile: Assigned, known: dict[str, Overlay]
+) -> tuple[KnobValue, ...]:
+    elsewhere = {knob.name for overlay in known.values() for knob in overlay.knobs}
+    for path, names in ((f"arms.{arm}", campaign.arms[arm].knobs), ("engine", campaign.engine.knobs)):
+        for name in names:
+            if name not in declared and not (path == "engine" and name in elsewhere):
+                staged = ", ".join(owner.removeprefix("overlay ") for _, owner in declared.values())
                 raise ConfigError(
-                    f"overlays {other} and {overlay.name} both declare knob {knob.name} ({knob.variable})"
+                    f"{path}.knobs.{name}: no staged overlay declares knob {name!r}{near(name, declared)}; "
+                    f"knobs come from {staged}"
                 )
-            knobs[knob.name] = (knob, overlay.name)
-            variables[knob.variable] = overlay.name
-    return knobs
+    return tuple(_knob_value(campaign, arm, owned, profile) for owned in declared.values())
 
 
-def _knob_value(arm_name: str, arm: Arm, knob: Knob, owner: str) -> KnobValue:
-    if knob.name not in arm.knobs:
-        return KnobValue(knob, knob.default, f"default of overlay {owner}")
-    value = arm.knobs[knob.name]
-    where = f"arms.{arm_name}.knobs.{knob.name}"
-    if isinstance(value, bool):
-        raise ConfigError(
-            f"{where}: found the YAML truth value {str(value).lower()}, wanted text, one of {_listed(knob.values)}; "
-            f'quote it: "{knob.values[-1]}"'
-        )
-    text = str(value)
-    if text not in knob.values:
-        raise ConfigError(f"{where}: found {text!r}, wanted one of {_listed(knob.values)}")
-    return KnobValue(knob, text, f"arm {arm_name}")
+def _not_staged(campaign: Campaign, arm: str, declared: dict[str, Owned], profile: Assigned) -> list[str]:
+    """A knob that was set for all arms and that this one does not have: said, never an error."""
+    lines = [(f"{place(line)}: {line.key}={line.value}", name) for name, line in profile.knobs.items()]
+    lines += [(f"engine.knobs.{name}={value}", name) for name, value in campaign.engine.knobs.items()]
+    return [
+        f"{text} is not given to arm {arm}, which stages no overlay with knob {name}"
+        for text, name in lines
+        if name not in declared
+    ]
 
 
-def _serve(campaign: Campaign, arm_name: str, arm: Arm) -> tuple[tuple[str, Any], ...]:
-    """The arm's serve arguments over the engine's. An argument set to null is left out."""
-    pinned = pinned_arguments(campaign.engine.serve_arguments or campaign.engine.version)
-    merged = {str(k): v for k, v in {**campaign.engine.serve, **arm.serve}.items()}
-    for name, value in merged.items():
-        where = f"arms.{arm_name}.serve.{name}" if name in arm.serve else f"engine.serve.{name}"
-        _check_argument(where, name, value, pinned, campaign.engine.version)
-    return tuple((name, value) for name, value in merged.items() if value is not None)
+def _knob_value(campaign: Campaign, arm: str, owned: Owned, profile: Assigned) -> KnobValue:
+    knob, owner = owned
+    own, engine = campaign.arms[arm].knobs, campaign.engine.knobs
+    candidates = _written(campaign, arm, "knobs", knob.name, engine, own)
+    candidates = [*filter(None, [profile.knobs.get(knob.name)]), *candidates]
+    if not candidates:
+        return KnobValue(knob, knob.default, f"default of {owner}", (), campaign.model.method)
+    chosen = choose(candidates)
+    value = knobs.read(chosen.winner.key, knob, chosen.winner.value)
+    return KnobValue(knob, value, chosen.winner.origin, chosen.over, campaign.model.method)
 
 
-def _check_argument(where: str, name: str, value: object, pinned: dict[str, str], version: str) -> None:
-    if name in OURS:
-        raise ConfigError(f"{where}: the runner sets {name} itself (model.*, host.port); leave it out")
-    if name in SECRET:
-        raise ConfigError(f"{where}: a secret must not stand in an argument list; use engine.pass_env")
-    if name not in pinned:
-        raise ConfigError(f"{where}: vLLM {version} has no serve argument {name!r}{_close(name, pinned)}")
-    if pinned[name] == "switch" and not isinstance(value, bool | None):
-        raise ConfigError(f"{where}: found {value!r}, wanted true, false or null: {name} is a switch")
-    if pinned[name] == "value" and isinstance(value, bool):
-        raise ConfigError(f"{where}: found the truth value {str(value).lower()}, wanted a value; quote text")
+def _written(
+    campaign: Campaign, arm: str, kind: str, name: str, engine: dict[str, Any], own: dict[str, Any]
+) -> list[Written]:
+    """Who wrote a key for the engine and for the arm, lowest first. Raises ConfigError where one goes unheard."""
+    for_all, for_one = f"engine.{kind}.{name}", f"arms.{arm}.{kind}.{name}"
+    default = f"engine {campaign.engine.name}"
+    wide = layers(campaign, for_all, engine[name], Level.default, default) if name in engine else []
+    ours = layers(campaign, for_one, own[name], Level.experiment, f"arm {arm}") if name in own else []
+    origins.refuse_unheard(arm, wide, ours)
+    return [*wide, *ours]
 
 
-def pinned_arguments(version: str) -> dict[str, str]:
-    """The serve arguments of an engine version: name -> "switch" or "value". Raises ConfigError for another version."""
-    path = ARGUMENTS / f"{version}.json"
-    if not path.is_file():
-        have = ", ".join(sorted(p.stem for p in ARGUMENTS.glob("*.json")))
-        raise ConfigError(
-            f"no serve-argument list for engine version {version} (there is {have}): make serve-arguments"
-        )
-    arguments = json.loads(path.read_text(encoding="utf-8"))["arguments"]
-    assert isinstance(arguments, dict)
-    return arguments
+# serve arguments
 
 
-def _check_environment(campaign: Campaign, knobs: tuple[KnobValue, ...]) -> None:
-    """engine.env holds text, and no variable that a knob sets. null means unset."""
-    taken = {k.knob.variable: k.knob.name for k in knobs}
-    for name, value in campaign.engine.env.items():
-        where = f"engine.env.{name}"
-        if value is not None and not isinstance(value, str):  # YAML reads 12:30 as 750 and off as false
-            raise ConfigError(f'{where}: found {value!r}, but a variable is text; quote it, for instance "1" or "off"')
-        if name in taken:
-            raise ConfigError(f"{where}: knob {taken[name]} sets this variable; use arms.<arm>.knobs.{taken[name]}")
+def _serve(campaign: Campaign, arm: str, lists: Pinned, profile: Assigned, owned: dict[str, str]) -> list[Setting]:
+    """The arm's serve arguments over the engine's and the profile's. An argument set to null is left out."""
+    engine, own = campaign.engine.serve, campaign.arms[arm].serve
+    found = []
+    for name in dict.fromkeys([*engine, *own, *profile.serve]):
+        candidates = _written(campaign, arm, "serve", name, engine, own)
+        if candidates and name in owned:
+            raise ConfigError(
+                f"{candidates[-1].key}: knob {owned[name]} sets {name}; use arms.{arm}.knobs.{owned[name]}, "
+                f"or engine.knobs.{owned[name]} for both arms"
+            )
+        chosen = choose([*filter(None, [profile.serve.get(name)]), *candidates])
+        winner = chosen.winner
+        if winner.level is not Level.profile:  # a profile's line is typed already
+            winner = replace(winner, value=lists.argument(winner.key, name).read(winner.key, winner.value))
+        found.append(Setting("serve", name, winner.value, winner.origin, chosen.over))
+    return found
 
 
-def _refuse_unsafe_async(
-    arm: str, overlays: tuple[Overlay, ...], knobs: tuple[KnobValue, ...], serve: tuple[tuple[str, Any], ...]
-) -> None:
+# async scheduling
+
+
+def _refuse_unsafe_async(arm: ResolvedArm) -> None:
     """An arm that asks for async scheduling must not carry an overlay that reads draft ids on the scheduler's side."""
-    wanted = [k.witness.resolved.get("async_scheduling") for k in knobs if k.witness is not None]
-    if True not in wanted and dict(serve).get("async_scheduling") is not True:
+    wanted = [k.witness.resolved.get("async_scheduling") for k in arm.knobs if k.witness is not None]
+    if True not in wanted and dict(arm.serve).get("async_scheduling") is not True:
         return
-    for overlay in overlays:
+    for overlay in arm.overlays:
         if not overlay.async_safe:
             raise ConfigError(
-                f"arm {arm} asks for async scheduling, but overlay {overlay.name} declares async_safe = false: "
+                f"arm {arm.name} asks for async scheduling, but overlay {overlay.name} declares async_safe = false: "
                 f"{overlay.async_reason}"
             )
 
 
-def _close(name: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+# the caller's shell
 
 
-def _listed(values: tuple[str, ...]) -> str:
-    return ", ".join(f'"{v}"' for v in values)
+def strays(arms: dict[str, ResolvedArm], profile: Sequence[Written], shell: Mapping[str, str]) -> list[str]:
+    """Variables of the caller's shell that are not used, though an arm has another value for them, each in words.
+
+    Nothing of the shell reaches an engine (but engine.pass_env), so a value that looks set there is not.
+    """
+    found = []
+    for name, paths in _spoken_of(arms, profile).items():
+        has = {arm.name: _has(arm, name) for arm in arms.values()}
+        if name in shell and any(value != shell[name] for value in has.values()):
+            kept = ", ".join(f"arm {arm} has {'none' if value is None else value}" for arm, value in has.items())
+            ways = " ".join(origins.typed(path, shell[name]) for path in paths)
+            found.append(f"{name}={shell[name]} of this shell is not used ({kept}); to use it: {ways}")
+    return found
+
+
+def _spoken_of(arms: dict[str, ResolvedArm], profile: Sequence[Written]) -> dict[str, list[str]]:
+    """The variables of all knobs and the keys of the profile, with the paths that set each."""
+    keys = {line.key for line in profile}
+    found: dict[str, list[str]] = {}
+    for arm in arms.values():
+        names = {v: f"arms.{arm.name}.knobs.{k.knob.name}" for k in arm.knobs for v in _names(k.knob, keys)}
+        for setting in arm.settings:
+            serve = setting.kind == "serve"
+            name = setting.name.upper() if serve else setting.name
+            if name in keys:
+                names[name] = f"arms.{arm.name}.serve.{setting.name}" if serve else f"engine.env.{setting.name}"
+        for name, path in names.items():
+            found[name] = list(dict.fromkeys([*found.get(name, []), path]))
+    return found
+
+
+def _names(knob: Knob, keys: set[str]) -> list[str]:
+    """What a shell may call a knob: its variable, and its key where the profile has it."""
+    return [name for name in (knob.variable, knob.profile_key) if name and (name == knob.variable or name in keys)]
+
+
+def _has(arm: ResolvedArm, name: str) -> str | None:
+    """What an arm has for a variable, a profile's key of a knob, or a serve argument in upper case."""
+    found = {key.upper(): spelled(value) for key, value in arm.serve}
+    found |= {k.knob.profile_key: k.value for k in arm.knobs if k.knob.profile_key}
+    return (found | arm.environment).get(name)

@@ -4,7 +4,7 @@ Config classes are not frozen, because Hydra fills them (a frozen schema cannot 
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,19 @@ from campaign.gates import Gates
 from campaign.limits import check
 
 ROOT = Path(__file__).resolve().parent.parent
-OPEN_MAP_OVERRIDE = re.compile(r"^(arms\.[^.=\s]+\.(?:knobs|serve)\.[^=\s]+=.*)$", re.DOTALL)
+OPEN_MAP_OVERRIDE = re.compile(
+    r"^((?:arms\.[^.=\s]+\.(?:knobs|serve)|engine\.(?:knobs|serve|env))\.[^=\s]+=.*)$", re.DOTALL
+)
+INTERPOLATION = re.compile(r"(\\*)\$\{")
+
+
+class Level(Enum):
+    """Who wins: what stands later here goes over what stands before it."""
+
+    default = 0
+    profile = 1
+    experiment = 2
+    command_line = 3
 
 
 class ClaimKindName(Enum):
@@ -28,6 +40,24 @@ class ClaimKindName(Enum):
     equivalence = "equivalence"
     non_inferiority = "non_inferiority"
     no_difference = "no_difference"
+
+
+@dataclass
+class Written:
+    """A value that somebody wrote for a key (a profile's own name of it, or the path of an open map), and who did."""
+
+    key: str = MISSING
+    level: Level = MISSING
+    origin: str = MISSING  # "command line", "experiment exp8", "profile team.env:3", "engine reference_cpu"
+    value: Any = None
+
+
+@dataclass
+class Origins:
+    """Who wrote what, lowest first. The door fills it; plan.json keeps it, so that a resume gives the same answer."""
+
+    written: list[Written] = field(default_factory=list)
+    profile: list[Written] = field(default_factory=list)  # the lines of engine.profile
 
 
 @dataclass
@@ -72,12 +102,17 @@ class Engine:
     module: str = MISSING
     serve_arguments: str | None = None  # which version's pinned list holds; null is this version's own
     overlays: list[str] = field(default_factory=list)
+    knobs: dict[str, Any] = field(default_factory=dict)  # for every arm that does not set its own
     serve: dict[str, Any] = field(default_factory=dict)
     env: dict[str, Any] = field(default_factory=dict)
     pass_env: list[str] = field(default_factory=list)
+    profile: str | None = None  # a team's .env file
     boot_timeout_s: float = 600.0
     request_timeout_s: float = 120.0
     stop_timeout_s: float = 30.0
+    stall_timeout_s: float = 60.0  # no token for so long while a request waits: the engine is stalled, not slow
+    boot_retries: int = 1  # boots made again after a transient failure (a cold cache, a co-tenant); never a datum
+    logic_only: str | None = None  # why this engine's speed says nothing, for instance "Triton's interpreter"
     minutes_per_boot: float = 1.0  # for the plan's estimate only
     exp8: Exp8Expectation = field(default_factory=Exp8Expectation)
 
@@ -145,6 +180,7 @@ class Host:
     cache_dir: str = MISSING
     overlay_path: list[str] = field(default_factory=list)
     min_free_gb: float = 2.0
+    memory_timeout_s: float = 60.0  # how long the memory of a stopped engine may take to come back
     history_sd_pct: float | None = None
     history_df: int = 0
 
@@ -167,6 +203,7 @@ class Campaign:
     host: Host = field(default_factory=Host)
     arm: str = "candidate"  # which arm `boot` starts
     dry_run: bool = False
+    origins: Origins = field(default_factory=Origins)  # not for people to write
 
 
 def register() -> None:
@@ -176,7 +213,7 @@ def register() -> None:
 
 
 def open_maps(overrides: list[str]) -> list[str]:
-    """Overrides in which new names of the open maps (knobs, serve) need no `+`; they are checked after composing."""
+    """Overrides in which new names of the open maps (knobs, serve, env) need no `+`; they are checked later."""
     return [OPEN_MAP_OVERRIDE.sub(r"++\1", text) for text in overrides]
 
 
@@ -195,7 +232,7 @@ def parse(composed: DictConfig) -> Campaign:
 def from_plain(plain: Any) -> Campaign:
     """A plain container (of a composed tree, or of a plan.json) as objects. Raises ConfigError as `parse` does."""
     try:
-        merged = OmegaConf.merge(OmegaConf.structured(Campaign), plain)
+        merged = OmegaConf.merge(OmegaConf.structured(Campaign), _literal(plain))
         campaign = OmegaConf.to_object(merged)
     except OmegaConfBaseException as error:
         raise ConfigError(first_sentence(error)) from error
@@ -210,6 +247,7 @@ def absolute(campaign: Campaign) -> Campaign:
     host.runs_dir, host.cache_dir = _absolute(host.runs_dir), _absolute(host.cache_dir)
     host.overlay_path = [_absolute(path) for path in host.overlay_path]
     engine.python = _absolute(engine.python)
+    engine.profile = None if engine.profile is None else _absolute(engine.profile)
     campaign.workload.prompts = _absolute(campaign.workload.prompts)
     for gate in (campaign.gates.quality, campaign.gates.korean):
         if gate is not None:
@@ -226,9 +264,28 @@ def _absolute(path: str) -> str:
 
 def to_plain(campaign: Campaign) -> dict[str, Any]:
     """The resolved configuration as plain data, for plan.json and MLflow."""
-    plain = OmegaConf.to_container(OmegaConf.structured(campaign), resolve=True, enum_to_str=True)
+    plain = _plain(campaign)
     assert isinstance(plain, dict)
-    return {str(key): value for key, value in plain.items()}
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.name if isinstance(value, Enum) else value
+
+
+def _literal(plain: Any) -> Any:
+    """The same data, in which no text is read as an interpolation a second time."""
+    if isinstance(plain, dict):
+        return {key: _literal(value) for key, value in plain.items()}
+    if isinstance(plain, list):
+        return [_literal(value) for value in plain]
+    return INTERPOLATION.sub(lambda m: m[1] * 2 + "\\${", plain) if isinstance(plain, str) else plain
 
 
 def first_sentence(error: Exception) -> str:

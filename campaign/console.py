@@ -3,12 +3,16 @@
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from campaign.arms import ResolvedArm, strays
+from campaign.config import Written
 from campaign.errors import ExitCode
 from campaign.evidence import BootRecord, WitnessRow
 from campaign.gates.base import GateResult
-from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, acceptance_pp
+from campaign.knobs import KnobValue
+from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, acceptance_pp, logic_only_label
+from campaign.origins import Setting
 from campaign.plan import Plan, detectable, expected_minutes, prompt_paths, underpowered
 from verdict.claims import ClaimKind
 from verdict.fit import Scale
@@ -40,8 +44,9 @@ def format_plan(plan: Plan) -> list[str]:
     ]
     for name, arm in plan.arms.items():
         lines += [f"  arm         {name}: {_overlays(arm.overlays)}"]
-        lines += [f"                knob {k.knob.name}={k.value} ({k.knob.variable}; {k.origin})" for k in arm.knobs]
-        lines += [f"                serve {_argument(key, value)}" for key, value in arm.serve]
+        lines += [f"                {line}" for line in format_settings(arm)]
+    notes = dict.fromkeys(note for arm in plan.arms.values() for note in arm.notes)
+    lines += [f"  note        {note}" for note in notes]
     lines += [f"  prompts     {name}: {path}" for name, path in prompt_paths(campaign).items()]
     lines += [f"  claim       {_claim(plan, name)}" for name in plan.claims]
     lines += [f"  gates       {', '.join(campaign.gates.switched_on())}"]
@@ -54,6 +59,9 @@ def format_plan(plan: Plan) -> list[str]:
 
 def format_resolution(plan: Plan) -> list[str]:
     """The detectable effect, for the host's history or for three guesses; and whether that is enough."""
+    mark = logic_only_label(plan.campaign.engine.logic_only or "")
+    if mark:
+        return [f"  could see   no speed: {mark}; what claims a speed ends INCONCLUSIVE, all else is judged as ever"]
     if plan.schedule.is_screen:
         return ["  could see   no error bar of its own: a screen is never a verdict"]
     source = "guess: this host has no history" if plan.history is None else "history of this host"
@@ -68,11 +76,45 @@ def _overlays(overlays: tuple[object, ...]) -> str:
     return f"overlays {', '.join(names)}" if names else "no overlay"
 
 
+def format_settings(arm: ResolvedArm) -> list[str]:
+    """Every knob, serve argument and variable of an arm: its value, who wrote it, and what it goes over."""
+    return [
+        *(_knob(value) for value in arm.knobs),
+        *(f"{s.kind} {_setting(s)} ({s.origin}{_over(s.over)})" for s in arm.settings),
+    ]
+
+
+def format_strays(plan: Plan, shell: Mapping[str, str]) -> list[str]:
+    """Variables of the caller's shell that this experiment sets otherwise: the engine never sees the shell's."""
+    return [f"note: {words}" for words in strays(plan.arms, plan.campaign.origins.profile, shell)]
+
+
+def _knob(value: KnobValue) -> str:
+    """A knob: how it reaches the engine, who set it, and why its value means what it does."""
+    flags = [_argument(*pair) for pair in value.served.arguments.items()] if value.served else []
+    variable = value.knob.variable and f"{value.knob.variable}{'' if value.given is not None else ' not given'}"
+    how = ", ".join([*([variable] if variable else []), *flags]) or "no flag"
+    reason = f"  {value.reason}" if value.reason else ""
+    return f"knob {value.knob.name}={value.value} ({how}; {value.origin}{_over(value.over)}){reason}"
+
+
+def _setting(setting: Setting) -> str:
+    if setting.kind == "passed":
+        return f"{setting.name}, whatever the shell has"
+    if setting.value is None:
+        return f"{setting.name} not given"
+    return _argument(setting.name, setting.value) if setting.kind == "serve" else f"{setting.name}={setting.value}"
+
+
+def _over(over: Iterable[Written]) -> str:
+    return "".join(f"; over {entry.origin} {entry.value}" for entry in over)
+
+
 def _argument(key: str, value: object) -> str:
     dashed = key.replace("_", "-")
     if isinstance(value, bool):
         return f"--{dashed}" if value else f"--no-{dashed}"
-    return f"--{dashed} {value}"
+    return f"--{dashed} {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
 def _claim(plan: Plan, name: str) -> str:
@@ -99,8 +141,9 @@ def format_boot(record: BootRecord, total: int, left_s: float | None) -> list[st
 
 
 def _figures(record: BootRecord) -> str:
-    metrics = record.metrics
-    parts = [f"{metrics[STEP_PER_S]:.1f} step/s"] if STEP_PER_S in metrics else []
+    metrics, why = record.metrics, record.facts.get("logic_only", "")
+    parts = [f"{logic_only_label(why)}:"] if why else []
+    parts += [f"{metrics[STEP_PER_S]:.1f} step/s"] if STEP_PER_S in metrics else []
     if TOK_PER_S in metrics and ACCEPTANCE_LENGTH in metrics:
         parts.append(f"{metrics[TOK_PER_S]:.1f} tok/s at {metrics[ACCEPTANCE_LENGTH]:.2f} tok/step")
     if acceptance_pp(1) in metrics:

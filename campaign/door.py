@@ -5,17 +5,37 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, OverrideParseException
-from omegaconf import DictConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from campaign.config import ROOT, Campaign, absolute, first_sentence, open_maps, parse, register
+from campaign import profile
+from campaign.config import (
+    ROOT,
+    Campaign,
+    Level,
+    Origins,
+    Written,
+    absolute,
+    first_sentence,
+    open_maps,
+    parse,
+    register,
+    to_plain,
+)
 from campaign.errors import ConfigError
+from campaign.limits import near
+from campaign.origins import Source, quoted, written
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
+KEY = re.compile(r"Could not override '([^']+)'")
 NOISE = (
     "Config search path",
     "provider=",
@@ -26,6 +46,7 @@ NOISE = (
     "reference_type",
     "Set the environment variable",
 )
+OPEN_PACKAGES = (None, "", "engine", "arms")  # where a file hangs that may write into an open map
 SWITCHES = ("--resolve", "--hydra-help", "--version")
 WITH_VALUE: dict[str, tuple[str, ...]] = {
     "--cfg": ("job", "hydra", "all"),
@@ -41,16 +62,23 @@ WITH_VALUE: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class RunReference:
-    """Which finished or broken run a verb is about."""
+    """Which finished or broken run a verb is about; or, for `inspect`, one file that is looked into."""
 
     folder: Path
+    file: Path | None = None
 
 
 def run_reference(verb: str, arguments: list[str]) -> RunReference:
-    """The run folder of `resume ID`, by id below runs/ or by path. Raises ConfigError when there is none."""
+    """The run folder of `resume ID`, by id below runs/ or by path; `inspect` takes a file too.
+
+    Raises ConfigError when there is none.
+    """
     if len(arguments) != 1:
-        raise ConfigError(f"{verb} takes one run id (or the path of its folder), found {arguments or 'nothing'}")
+        file = ", or an engine's log, or a saved /metrics text" if verb == "inspect" else ""
+        raise ConfigError(f"{verb} takes one run id (or the path of its folder){file}; found {arguments or 'nothing'}")
     text = arguments[0]
+    if verb == "inspect" and Path(text).is_file():
+        return RunReference(Path(text).resolve().parent, Path(text))
     folder = Path(text) if "/" in text else ROOT / "runs" / text
     if "/" not in text and (not RUN_ID.fullmatch(text) or ".." in text):
         raise ConfigError(f"{text!r} is no run id: letters, digits, '_', '-', '.' only")
@@ -66,12 +94,14 @@ def compose(arguments: list[str]) -> Campaign | None:
     """
     register()
     options, overrides = separated(arguments)
-    found: list[DictConfig] = []
+    overrides = open_maps(overrides)
+    found: list[tuple[DictConfig, list[Source]]] = []
 
     def keep(composed: DictConfig) -> None:
-        found.append(composed)
+        found.append((composed, []))  # from here on a fault is ours
+        found[0][1].extend(_files(overrides))
 
-    sys.argv = ["python -m campaign", *open_maps(overrides), *options]
+    sys.argv = ["python -m campaign", *overrides, *options]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises instead of ending the process with a code of its own
     try:
         hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")(keep)()
@@ -83,7 +113,44 @@ def compose(arguments: list[str]) -> Campaign | None:
         raise ConfigError(f"a file of the configuration tree (or of --config-dir) is not UTF-8: {error}") from error
     except YAMLError as error:
         raise ConfigError(f"a configuration file is no YAML: {' '.join(str(error).split())}") from error
-    return absolute(parse(found[0])) if found else None
+    except Exception as error:  # what Hydra did not mean to raise at odd input: engine=null, a number of 5000 digits
+        if found:
+            raise
+        raise ConfigError(f"cannot be composed: {first_sentence(error)} ({type(error).__name__})") from error
+    return _known(*found[0], overrides) if found else None
+
+
+def _known(composed: DictConfig, files: list[Source], overrides: list[str]) -> Campaign:
+    """The configuration, with who wrote what of it."""
+    campaign = absolute(parse(composed))
+    if campaign.origins != Origins():
+        raise ConfigError("origins: the runner writes this part itself; leave it out")
+    campaign.origins.written = written(campaign, files, _typed(overrides))
+    if campaign.engine.profile is not None:
+        path = Path(campaign.engine.profile)
+        campaign.origins.profile = [
+            Written(line.key, Level.profile, f"profile {path.name}:{line.number}", line.value)
+            for line in profile.read(path)
+        ]
+    return campaign
+
+
+def _files(overrides: list[str]) -> list[Source]:
+    """The files that were composed, in their order. Only while Hydra is running."""
+    loader: Any = GlobalHydra.instance().config_loader()
+    found = loader.compute_defaults_list("config", overrides, RunMode.RUN).defaults
+    ours = [entry for entry in found if entry.config_path != "schema" and entry.package in OPEN_PACKAGES]
+    return [Source(entry.config_path, entry.package or "", _tree(loader, entry.config_path)) for entry in ours]
+
+
+def _tree(loader: Any, file: str) -> Any:
+    return OmegaConf.to_container(loader.repository.load_config(file).config, resolve=False)
+
+
+def _typed(overrides: list[str]) -> list[tuple[str, Any]]:
+    """Path and value of the overrides that reach an open map."""
+    lines = [text for text in overrides if text.lstrip("+").startswith(("engine.", "engine={", "arms.", "arms={"))]
+    return [(found.key_or_group, found.value()) for found in OverridesParser.create().parse_overrides(lines)]
 
 
 def separated(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -113,7 +180,7 @@ def _override(word: str) -> str:
 
 def _option_value(name: str, value: str) -> str:
     wanted = WITH_VALUE[name]
-    if not value or (wanted and value not in wanted):
+    if not value or value.startswith("-") or (wanted and value not in wanted):
         raise ConfigError(f"{name} takes {' or '.join(wanted) if wanted else 'a value'}, found {value or 'nothing'}")
     return value
 
@@ -127,8 +194,7 @@ def unreadable(error: OverrideParseException) -> str:
     key, equals, value = error.override.partition("=")
     if not equals:
         return f"{error.override!r} is no override; wanted key=value"
-    quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f"""cannot read {key}={value}; quote the value: {key}='"{quoted}"'"""
+    return f"cannot read {key}={value}; quote the value: {quoted(key, value)}"
 
 
 def sentence(error: Exception) -> str:
@@ -139,7 +205,28 @@ def sentence(error: Exception) -> str:
     if "ambiguous override" in text.lower() or "sweep" in text.lower():
         return f"{kept[0]}: sweeps are not in this version; give one value a key"
     if "Could not override" in text or "not in struct" in text:
-        return f"{kept[0]} No such key; `python -m campaign --cfg job exp=exp8` shows them all"
+        hint = _key_that_works(text)
+        return f"{kept[0]} No such key{hint}; `python -m campaign --cfg job exp=exp8` shows them all"
     cause = error.__cause__
     reason = f" {first_sentence(cause)}" if isinstance(cause, Exception) else ""
     return f"{text}{'' if reason.strip() in text else reason}"
+
+
+def _key_that_works(text: str) -> str:
+    """The key that was meant: a group that stands under another name or package, or the nearest key of the schema."""
+    found = KEY.search(text)
+    if found is None:
+        return ""
+    groups = {folder.name for folder in (ROOT / "conf").iterdir() if folder.is_dir()}
+    named = [part for part in re.split(r"[/.@]", found[1]) if part in groups]
+    if named and "." not in found[1].partition("@")[0]:
+        return f" (a group is chosen by its name alone: {named[-1]}=...)"
+    return near(found[1], [*groups, *_paths(to_plain(Campaign()))])
+
+
+def _paths(node: Any, above: str = "") -> list[str]:
+    """The dotted keys of a tree."""
+    if not isinstance(node, dict):
+        return []
+    own = [f"{above}{key}" for key in node]
+    return own + [path for key, value in node.items() for path in _paths(value, f"{above}{key}.")]

@@ -1,8 +1,9 @@
 """What a configuration's numbers and names may be; the schema only knows their types. Pure."""
 
+import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, i
     "engine.boot_timeout_s": (1, 86_400),
     "engine.request_timeout_s": (1, 86_400),
     "engine.stop_timeout_s": (1, 86_400),
+    "engine.stall_timeout_s": (1, 86_400),
+    "engine.boot_retries": (0, 3),
+    "host.memory_timeout_s": (1, 86_400),
     "engine.minutes_per_boot": (0, 1440),
 }
 
@@ -38,6 +42,19 @@ def check(campaign: Any) -> None:
     _check_texts(campaign, "")
 
 
+def _check_list(path: str, values: list[Any]) -> None:
+    """OmegaConf lets a list stand where a text is wanted."""
+    for number, value in enumerate(values):
+        if not isinstance(value, str) or "\0" in value:
+            raise ConfigError(f"{path}[{number}]: found {value!r}, wanted text")
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Words that offer the nearest of the names; empty when none is near."""
+    found = difflib.get_close_matches(name, list(names), n=1)
+    return f" (did you mean {found[0]!r}?)" if found else ""
+
+
 def _at(node: Any, path: str) -> Any:
     for part in path.split("."):
         node = getattr(node, part)
@@ -51,10 +68,15 @@ def _check_range(path: str, value: float | None, low: float, high: float) -> Non
 
 
 def _check_texts(node: Any, where: str) -> None:
-    """The text "None" is not null: YAML and the command line read it as four letters."""
+    """The text "None" is not null: YAML and the command line read it as four letters. A list of texts holds texts."""
     for field in fields(node):
         value, path = getattr(node, field.name), f"{where}{field.name}"
         if is_dataclass(value):
             _check_texts(value, f"{path}.")
+        elif isinstance(value, dict):
+            for key in [key for key, each in value.items() if is_dataclass(each)]:
+                _check_texts(value[key], f"{path}.{key}.")
+        elif field.type == list[str]:
+            _check_list(path, value)
         elif isinstance(value, str) and value.lower() in NOT_NULL:
             raise ConfigError(f"{path}: found the text {value!r}; write null for nothing")

@@ -64,7 +64,8 @@ class Plan:
 
     def evidence(self, boots: tuple[Any, ...]) -> Evidence:
         """The boots so far, beside what was registered."""
-        return Evidence(self.campaign.name, boots, self.claims, self.schedule.letters, self.history)
+        logic_only = self.campaign.engine.logic_only or ""
+        return Evidence(self.campaign.name, boots, self.claims, self.schedule.letters, self.history, logic_only)
 
     def plain(self) -> dict[str, Any]:
         """plan.json: enough to resume, and to see that what was judged is what was registered."""
@@ -230,7 +231,7 @@ def _check_arms_differ(arms: dict[str, ResolvedArm], claims: dict[str, Claim]) -
         return
     if arms[BASE].digest == arms[CANDIDATE].digest:
         raise InvalidError(
-            "arms identical: base and candidate ask for the same overlays, knobs and serve arguments; "
+            "arms identical: base and candidate ask for the same overlays, knobs, serve arguments and environment; "
             "nothing could be measured (exp=aa is the experiment for equal arms)"
         )
 

@@ -1,4 +1,4 @@
-"""An arm, resolved: overlays, knobs and serve arguments are checked by name and value before anything is started."""
+"""An arm, resolved: all that is asked is checked by name and value before anything is started."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from campaign.arms import ARGUMENTS, digest, pinned_arguments, resolve, spelled
+from campaign.arms import digest, resolve, spelled
 from campaign.config import Arm, Campaign
 from campaign.errors import ConfigError
 
@@ -82,17 +82,17 @@ def test_an_unknown_arm_is_refused_with_those_there_are(exp8: Campaign) -> None:
 
 
 def test_a_knob_has_the_value_that_the_arm_gives_it(exp8: Campaign) -> None:
-    (found,) = resolve(exp8, "candidate").knobs
-    assert (found.knob.name, found.value, found.origin) == ("async_dflash", "1", "arm candidate")
+    found, *_ = resolve(exp8, "candidate").knobs
+    assert (found.knob.name, found.value, found.origin) == ("async_dflash", "1", "experiment exp8")
 
 
 def test_a_knob_that_the_arm_does_not_name_keeps_its_overlays_default(exp8: Campaign) -> None:
-    (found,) = resolve(arm(exp8, overlays=["async_dflash"]), "candidate").knobs
+    found, *_ = resolve(arm(exp8, overlays=["async_dflash"]), "candidate").knobs
     assert (found.value, found.origin) == ("0", "default of overlay async_dflash")
 
 
 def test_what_must_be_seen_is_the_witness_of_the_value(exp8: Campaign) -> None:
-    (found,) = resolve(exp8, "candidate").knobs
+    found, *_ = resolve(exp8, "candidate").knobs
     assert found.witness is not None
     assert found.witness.resolved["async_scheduling"] is True
 
@@ -117,28 +117,26 @@ def test_the_number_1_and_the_text_1_are_the_same_value(exp8: Campaign, value: o
         ("", "found '', wanted one of"),
         (" 1", "found ' 1', wanted one of"),
         (1.0, r"found '1\.0', wanted one of"),
-        (None, "wanted one of"),
+        (None, "found 'None', wanted one of"),
         ([1], "wanted one of"),
     ],
     ids=repr,
 )
+@pytest.mark.case("F1", "F14")
 def test_a_value_outside_the_closed_set_is_refused(exp8: Campaign, value: object, sentence: str) -> None:
-    """F1, F14."""
     with pytest.raises(ConfigError, match=rf"arms\.candidate\.knobs\.async_dflash: .*{sentence}"):
         resolve(arm(exp8, overlays=["async_dflash"], knobs={"async_dflash": value}), "candidate")
 
 
 def test_a_knob_of_an_overlay_that_is_not_staged_is_refused(exp8: Campaign) -> None:
-    with pytest.raises(
-        ConfigError, match="no staged overlay declares knob 'async_dflash'; staged overlays: engine_report"
-    ):
+    with pytest.raises(ConfigError, match=r"no staged overlay declares knob 'async_dflash'; knobs come from knobs"):
         resolve(arm(exp8, knobs={"async_dflash": "1"}), "candidate")
 
 
 def test_a_variable_that_a_knob_sets_cannot_be_set_beside_it(exp8: Campaign) -> None:
     exp8.engine.env["VLLM_GLM53_ASYNC_DFLASH"] = "0"
     with pytest.raises(
-        ConfigError, match=r"engine\.env\.VLLM_GLM53_ASYNC_DFLASH: knob async_dflash sets this variable"
+        ConfigError, match=r"engine\.env\.VLLM_GLM53_ASYNC_DFLASH: knob async_dflash sets this variable .*; use arms"
     ):
         resolve(exp8, "candidate")
 
@@ -159,8 +157,9 @@ def test_the_arms_arguments_go_over_the_engines(exp8: Campaign) -> None:
     assert (found["max_num_seqs"], found["dtype"]) == (8, "float32")
 
 
+@pytest.mark.case("F14")
 def test_an_argument_set_to_null_is_left_out(exp8: Campaign) -> None:
-    """F14: null is "not given", never a text."""
+    """Null is "not given", never a text."""
     assert "dtype" not in dict(resolve(arm(exp8, serve={"dtype": None}), "candidate").serve)
 
 
@@ -170,10 +169,10 @@ def test_an_argument_set_to_null_is_left_out(exp8: Campaign) -> None:
         ({"max_num_seq": 4}, r"has no serve argument 'max_num_seq' \(did you mean 'max_num_seqs'\?\)"),
         ({"max-num-seqs": 4}, r"'max-num-seqs' \(did you mean 'max_num_seqs'\?\)"),
         ({"nonsense_at_all_": 4}, "vLLM 0.29.0 has no serve argument 'nonsense_at_all_'$"),
-        ({"enforce_eager": 1}, "found 1, wanted true, false or null: enforce_eager is a switch"),
+        ({"enforce_eager": 1}, "found 1, wanted true, false or null: it is a switch"),
         ({"enforce_eager": "false"}, "found 'false', wanted true, false or null"),
         ({"enforce_eager": "off"}, "found 'off', wanted true, false or null"),
-        ({"max_num_seqs": True}, "found the truth value true, wanted a value; quote text"),
+        ({"max_num_seqs": True}, "found the truth value true, wanted a whole number; quote text"),
         ({"port": 8000}, "the runner sets port itself"),
         ({"host": "0.0.0.0"}, "the runner sets host itself"),
         ({"model": "x"}, "the runner sets model itself"),
@@ -204,19 +203,78 @@ def test_an_engine_without_a_pinned_list_of_arguments_is_refused(exp8: Campaign)
         resolve(exp8, "base")
 
 
-@pytest.mark.parametrize("file", sorted(ARGUMENTS.glob("*.json")), ids=lambda f: f.stem)
-def test_a_pinned_list_says_of_every_argument_how_it_takes_a_value(file: Path) -> None:
-    found = pinned_arguments(file.stem)
-    assert set(found.values()) == {"switch", "value"}
-    assert [name for name in found if name != name.lower() or "-" in name] == []
-    assert json.loads(file.read_text(encoding="utf-8"))["version"] == file.stem
+# variables
 
 
-def test_the_reference_engines_own_arguments_are_known(exp8: Campaign) -> None:
-    known = pinned_arguments(exp8.engine.version)
-    assert {name: known[name] for name in ("async_scheduling", "enable_prefix_caching", "max_num_seqs")} == {
-        "async_scheduling": "switch", "enable_prefix_caching": "switch", "max_num_seqs": "value",
-    }  # fmt: skip
+@pytest.mark.case("F14")
+def test_a_variable_set_to_null_is_not_given(exp8: Campaign) -> None:
+    exp8.engine.env["OMP_WAIT_POLICY"] = None
+    assert "OMP_WAIT_POLICY" not in resolve(exp8, "base").environment
+
+
+@pytest.mark.case("F1", "F13")
+@pytest.mark.parametrize("value", [True, False, 750, 1.5, ["x"], {"a": 1}], ids=repr)
+def test_a_variable_that_is_no_text_is_refused(exp8: Campaign, value: object) -> None:
+    exp8.engine.env["SOME"] = value
+    with pytest.raises(ConfigError, match=r"engine\.env\.SOME: found .* quote it"):
+        resolve(exp8, "base")
+
+
+@pytest.mark.parametrize("place", ["env", "pass_env"])
+@pytest.mark.parametrize("name", ["PYTHONPATH", "VLLM_CAMPAIGN_REPORT_DIR", "CAMPAIGN_RUN_ID", "TMPDIR"])
+def test_a_variable_of_the_runner_is_refused(exp8: Campaign, name: str, place: str) -> None:
+    exp8.engine.env |= {name: "x"} if place == "env" else {}
+    exp8.engine.pass_env += [name] if place == "pass_env" else []
+    with pytest.raises(ConfigError, match=rf"engine\.{place}.*the runner sets {name} itself"):
+        resolve(exp8, "base")
+
+
+def test_a_variable_that_is_passed_and_set_by_the_same_is_refused(exp8: Campaign) -> None:
+    exp8.engine.env["BOTH"] = "2"
+    exp8.engine.pass_env.append("BOTH")
+    with pytest.raises(ConfigError, match=r"variable BOTH is set by engine\.env and by engine\.pass_env"):
+        resolve(exp8, "base")
+
+
+@pytest.mark.parametrize("name", ["VLLM_API_KEY", "HF_TOKEN", "MY_SECRET", "DB_PASSWORD", "S3_ACCESS_KEY_ID"])
+def test_a_secret_in_the_configuration_is_refused_and_not_repeated(exp8: Campaign, name: str) -> None:
+    exp8.engine.env[name] = "s3cret"
+    with pytest.raises(ConfigError, match=r"sounds like a secret.*engine\.pass_env") as caught:
+        resolve(exp8, "base")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["VLLM_API_KEY", "HF_TOKEN"])
+def test_a_secret_may_be_passed_on(exp8: Campaign, name: str) -> None:
+    exp8.engine.pass_env = [name]
+    assert resolve(exp8, "base").passed == (name,)
+
+
+@pytest.mark.case("C1", "C2")
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("VLLM_ATTENTION_BACKEND", "reads no variable VLLM_ATTENTION_BACKEND"),
+        ("VLLM_LOGING_LEVEL", r"did you mean 'VLLM_LOGGING_LEVEL'"),
+        ("VLLM_FLASHINFER_MOE_BACKENDS", "and no overlay declares it; it would do nothing"),
+    ],
+)
+def test_a_variable_that_nobody_reads_is_refused_before_a_boot(exp8: Campaign, name: str, hint: str) -> None:
+    exp8.engine.env[name] = "x"
+    with pytest.raises(ConfigError, match=rf"engine\.env\.{name}: .*{hint}"):
+        resolve(exp8, "base")
+
+
+def test_a_variable_of_an_overlay_goes_only_to_the_arm_that_stages_it_and_that_is_said(
+    exp8: Campaign, shelf: Shelf
+) -> None:
+    shelf("reader", requires='[]\nvariables = ["VLLM_READER_DEPTH"]')
+    exp8.engine.env["VLLM_READER_DEPTH"] = "3"
+    arm(exp8, overlays=["reader"])
+    base, candidate = resolve(exp8, "base"), resolve(exp8, "candidate")
+    assert ("VLLM_READER_DEPTH" in base.environment, candidate.environment["VLLM_READER_DEPTH"]) == (False, "3")
+    assert "VLLM_READER_DEPTH is not given to arm base, which does not stage overlay reader" in " ".join(base.notes)
+    assert candidate.notes == ()
 
 
 # async scheduling and overlays that cannot bear it
@@ -257,8 +315,8 @@ def test_the_same_overlay_is_fine_in_an_arm_that_does_not_ask(exp8: Campaign, sh
     ],
     ids=["number and text", "order of a map", "map and JSON text", "order of arguments", "null and nothing"],
 )
+@pytest.mark.case("F3")
 def test_two_spellings_of_one_argument_are_the_same_arm(exp8: Campaign, first, second) -> None:
-    """F3."""
     digests = [resolve(arm(exp8, serve=serve), "candidate").digest for serve in (first, second)]
     assert digests[0] == digests[1]
 
@@ -277,6 +335,16 @@ def test_two_spellings_of_one_argument_are_the_same_arm(exp8: Campaign, first, s
 def test_another_thing_asked_is_another_arm(exp8: Campaign, other: dict[str, Any]) -> None:
     plain = resolve(arm(exp8), "candidate").digest
     assert resolve(arm(exp8, **other), "candidate").digest != plain
+
+
+@pytest.mark.case("E11")
+def test_another_environment_is_another_arm(exp8: Campaign) -> None:
+    """The same id with another argv or environment is a new experiment, not a repeat."""
+    plain = resolve(exp8, "base").digest
+    exp8.engine.env["OMP_NUM_THREADS"] = "2"
+    other = resolve(exp8, "base").digest
+    exp8.engine.pass_env.append("MY_LIBRARY")
+    assert len({plain, other, resolve(exp8, "base").digest}) == 3
 
 
 def test_a_digest_is_of_the_value_and_not_of_its_order() -> None:

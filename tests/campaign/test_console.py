@@ -81,6 +81,11 @@ def test_windows_that_were_discarded_are_told() -> None:
 # a witness, a gate, a verdict
 
 
+def test_a_boot_of_a_logic_only_engine_shows_no_bare_speed():
+    line = format_boot(boot(1, metrics=METRICS, facts={"logic_only": "Triton's interpreter"}), 8, None)[0]
+    assert "logic only (Triton's interpreter):  151.3 step/s" in line
+
+
 def test_the_witness_table_says_for_every_layer_what_was_wanted_and_found() -> None:
     head, held, lost = format_witness((HELD, LOST))
     assert head.split() == ["knob", "layer", "what", "wanted", "found", "from"]
@@ -138,9 +143,13 @@ def test_a_plan_shows_all_that_will_be_asked(exp8: Campaign) -> None:
     wanted = (
         "exp8-20261130-120000-5f3c\n",
         "  arm         candidate: overlays engine_report, async_dflash\n",
-        "knob async_dflash=1 (VLLM_GLM53_ASYNC_DFLASH; arm candidate)\n",
-        "serve --no-async-scheduling\n",
-        "serve --max-num-seqs 4\n",
+        "knob async_dflash=1 (VLLM_GLM53_ASYNC_DFLASH; experiment exp8)\n",
+        "serve --no-async-scheduling (experiment exp8)\n",
+        "serve --max-num-seqs 4 (engine reference_cpu)\n",
+        "knob prefix_cache=auto (--no-enable-prefix-caching; default of knobs.toml)  "
+        "auto: dflash reads KV that cache hits never wrote\n",
+        "knob model_runner=unset (VLLM_USE_V2_MODEL_RUNNER not given; default of knobs.toml)\n",
+        "env OMP_NUM_THREADS=1 (engine reference_cpu)\n",
         "method dflash, K=5\n",
         "  claim       step_rate: superiority on step_per_s, gate >= +0",
         "  gates       kv, quality, korean, outputs, acceptance, step_rate\n",

@@ -23,6 +23,9 @@ TREE = {  # file below a --config-dir -> its bytes
     "exp/latin.yaml": (HEAD + "hypothesis: caf\xe9\n").encode("latin-1"),
     "exp/other_bound.yaml": HEAD + "claims: {acceptance: {margin_pct: 2}}\n",
     "exp/unjudged.yaml": HEAD + "claims: {ttft: {kind: superiority, metric: ttft_median_s, gate_pct: 1}}\n",
+    "exp/text_for_bool.yaml": HEAD + "arms: {base: {serve: {enforce_eager: '${oc.env:EAGER,0}'}}}\n",
+    "exp/decoded.yaml": HEAD + "arms: {base: {serve: {enforce_eager: '${oc.decode:${oc.env:EAGER}}'}}}\n",
+    "exp/number_for_text.yaml": HEAD + "arms: {base: {serve: {revision: 0123}}}\n",
     "broken.jsonl": '{"id": "a", "prompt": "x", "max_tokens": 4}\n{"id": "b", "prompt": "x"\n',
     "empty.jsonl": "",
     "twice.jsonl": '{"id": "a", "prompt": "x", "max_tokens": 4}\n' * 2,
@@ -52,7 +55,7 @@ WRONG = {  # command line (TREE stands for the folder) -> what the sentence must
     "exp=yaml_bool --config-dir TREE": "async_dflash.*truth value true.*quote it",
     "exp=unclosed --config-dir TREE": "unclosed.yaml",
     "exp=exp8 arms.base.serve.max_num_seq=4": "max_num_seq.*did you mean 'max_num_seqs'",
-    "exp=exp8 arms.base.serve.enforce_eager=4": "found 4, wanted true, false or null: enforce_eager is a switch",
+    "exp=exp8 arms.base.serve.enforce_eager=4": "enforce_eager: found 4, wanted true, false or null: it is a switch",
     "exp=exp8 arms.base.serve.port=8000": "the runner sets port itself",
     "exp=exp8 arms.base.serve.api_key=s3cret": "secret must not stand in an argument list",
     "exp=exp8 bracket.schedule=ABX": "A, B and spaces, found 'ABX'",
@@ -112,6 +115,69 @@ def test_more_wrong_input_is_a_configuration_error_in_one_line(compose, tree: Pa
     with pytest.raises(ConfigError, match=WRONG_TOO[line]) as caught:
         make(compose(*shlex.split(line.replace("TREE", str(tree)))), "run-1")
     assert "\n" not in str(caught.value)
+
+
+FAMILY_F = [  # case, command line, what the sentence must say: the bug bank's own inputs, at the door
+    ("F1", "exp=env_bool --config-dir TREE", r"engine\.env\.X: found False, but a variable is text; quote it"),
+    ("F1", "exp=yaml_bool --config-dir TREE", "truth value true"),
+    ("F2", "exp=text_for_bool --config-dir TREE", r"enforce_eager: found '0', wanted true, false or null"),
+    ("F3", """exp=exp8 'arms.base.serve.compilation_config={"mode":3}'""", r"quote the value: .*='\"\{.*3\}\"'"),
+    ("F4", "exp=exp8 engine.env.NCCL_IB_HCA=mlx5_0:1,mlx5_3:1", "sweeps are not in this version; give one value a key"),
+    ("F5", "exp=exp8 hypothesis=한국어", """hypothesis='"한국어"'"""),
+    ("F5", "exp=exp8 'hypothesis=a#b'", """hypothesis='"a#b"'"""),
+    ("F5", "exp=exp8 'hypothesis=a=b'", """hypothesis='"a=b"'"""),
+    ("F5", "exp=exp8 'hypothesis=(1)'", r"""hypothesis='"\(1\)"'"""),
+    ("F5", "exp=exp8 'hypothesis=~'", """hypothesis='"~"'"""),
+    ("F7", "exp=exp8 workload.repeats=1,2,3,2", "sweeps are not in this version"),
+    ("F9", "exp=exp8 exp/workload=decode_c1", r"a group is chosen by its name alone: workload=\.\.\."),
+    ("F9", "exp=exp8 workload@arms.base=decode_c1", r"a group is chosen by its name alone: workload=\.\.\."),
+    ("F9", "exp=exp8 workloads=decode_c1", "did you mean 'workload'"),
+    ("F10", "exp=exp8 host.prot=1", r"host\.prot.*did you mean 'host\.port'"),
+    ("F10", "exp=exp8 +host.prot=1", "prot"),
+    ("F10", "exp=exp8 ++host.prot=1", "prot"),
+    ("F10", "exp=exp8 hydra.ouput_subdir=zz", "ouput_subdir"),
+    ("F11", "exp=exp8 '+arms.base.serve={seed:1},{seed:2}' '+arms.candidate.serve={seed:1},{seed:2}'", "sweeps"),
+    ("F13", "exp=number_for_text --config-dir TREE", r'revision: found 83, wanted text; quote it: "83"'),
+    ("F13", "exp=exp8 arms.base.serve.revision=1e4", r'revision: found 10000\.0, wanted text; quote it'),
+    ("F14", "exp=exp8 arms.base.serve.tokenizer=None", "tokenizer: found the text 'None', .*write null for nothing"),
+    ("F14", "exp=exp8 engine.env.X=None", r"engine\.env\.X: found the text 'None'; write null to unset it"),
+    ("F14", "exp=exp8 tracking.uri=None", r"tracking\.uri: found the text 'None'; write null for nothing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [pytest.param(line, sentence, marks=pytest.mark.case(case)) for case, line, sentence in FAMILY_F],
+)
+def test_a_case_of_family_f_is_refused_at_the_door_in_words(compose, tree: Path, line: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence) as caught:
+        make(compose(*shlex.split(line.replace("TREE", str(tree)))), "run-1")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.case("F3", "F4", "F5", "F13")
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("'arms.base.serve.compilation_config={mode: 3}'", {"mode": 3}),
+        ("""'arms.base.serve.compilation_config="{\\"mode\\":3}"'""", {"mode": 3}),
+        ("arms.base.serve.revision='\"1e4\"'", "1e4"),
+        ("arms.base.serve.revision=0123", "0123"),
+        ("""arms.base.serve.revision='"한국어 a,b"'""", "한국어 a,b"),
+    ],
+)
+def test_what_is_quoted_as_the_sentence_says_is_what_the_engine_gets(compose, line: str, value: object) -> None:
+    name = line.strip("'").removeprefix("arms.base.serve.").partition("=")[0]
+    arm = make(compose("exp=exp8", *shlex.split(line)), "run-1").arms["base"]
+    assert dict(arm.serve)[name] == value
+
+
+@pytest.mark.case("F2")
+def test_text_of_the_environment_is_decoded_and_the_decoded_value_is_recorded(compose, tree: Path, monkeypatch) -> None:
+    monkeypatch.setenv("EAGER", "false")
+    plan = make(compose("exp=decoded", "--config-dir", str(tree)), "run-1")
+    assert dict(plan.arms["base"].serve)["enforce_eager"] is False
+    assert plan.plain()["config"]["arms"]["base"]["serve"]["enforce_eager"] is False
 
 
 def test_wrong_input_leaves_nothing_behind(command, tmp_path: Path) -> None:
@@ -181,9 +247,11 @@ def test_options_take_their_value_with_a_space_or_an_equals_sign() -> None:
     )
 
 
-@pytest.mark.parametrize("arguments", [["--config-dir"], ["--config-dir="], ["--cfg"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--config-dir"], ["--config-dir="], ["--cfg"], ["--config-dir=", "--cfg"]], ids=" ".join
+)
 def test_an_option_without_its_value_is_refused(arguments: list[str]) -> None:
-    with pytest.raises(ConfigError, match=r"takes .* found nothing"):
+    with pytest.raises(ConfigError, match=r"takes .* found (nothing|--cfg)"):
         separated(arguments)
 
 

@@ -1,0 +1,148 @@
+"""The engine's own lists: every argument's type is checked at the door, as the engine's parser would take it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from campaign.errors import ConfigError
+from campaign.pinned import FOLDER, Argument, load
+
+LISTS = sorted(FOLDER.glob("*.json"))
+
+
+@pytest.mark.parametrize("file", LISTS, ids=lambda f: f.stem)
+def test_a_pinned_list_says_of_every_argument_what_it_takes(file: Path) -> None:
+    found = load(file.stem)
+    assert {argument.takes for argument in found.arguments.values()} == {
+        "switch", "int", "float", "json", "choice", "text",
+    }  # fmt: skip
+    assert [name for name in found.arguments if name != name.lower() or "-" in name] == []
+    assert [
+        name for name, argument in found.arguments.items() if (argument.takes == "choice") != bool(argument.choices)
+    ] == []
+    assert json.loads(file.read_text(encoding="utf-8"))["version"] == file.stem
+
+
+@pytest.mark.parametrize("file", LISTS, ids=lambda f: f.stem)
+def test_a_pinned_list_knows_the_variables_that_the_engine_reads(file: Path) -> None:
+    variables = load(file.stem).variables
+    assert {"VLLM_USE_V2_MODEL_RUNNER", "VLLM_LOGGING_LEVEL", "CUDA_VISIBLE_DEVICES"} <= variables
+    assert "VLLM_ATTENTION_BACKEND" not in variables  # removed upstream: case C1
+    assert [name for name in variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)] == []
+
+
+def test_the_reference_engines_own_arguments_are_known() -> None:
+    known = load("0.29.0").arguments
+    names = ("async_scheduling", "enable_prefix_caching", "max_num_seqs", "dtype", "compilation_config")
+    assert [known[name].takes for name in names] == ["switch", "switch", "int", "choice", "json"]
+
+
+KINDS = {
+    "switch": Argument("switch"),
+    "int": Argument("int"),
+    "length": Argument("int", words=("auto",)),
+    "float": Argument("float"),
+    "json": Argument("json"),
+    "choice": Argument("choice", choices=("auto", "none", "8")),
+    "text": Argument("text"),
+    "several": Argument("int", several=True),
+}
+
+
+@pytest.mark.case("F1", "F2", "F3", "F13", "F14")
+@pytest.mark.parametrize(
+    ("kind", "value", "read"),
+    [
+        ("switch", True, True),
+        ("switch", None, None),
+        ("int", 8, 8),
+        ("int", "8", 8),
+        ("int", "2k", "2k"),
+        ("int", -1, -1),
+        ("length", "auto", "auto"),
+        ("float", 0.5, 0.5),
+        ("float", 1, 1),
+        ("float", "0.5", 0.5),
+        ("json", {"a": 1}, {"a": 1}),
+        ("json", '{"a": 1}', {"a": 1}),
+        ("choice", "auto", "auto"),
+        ("choice", "none", "none"),
+        ("choice", 8, 8),
+        ("text", "0123", "0123"),
+        ("text", "1e4", "1e4"),
+        ("text", {"a": 1}, {"a": 1}),
+        ("several", [1, "2"], (1, 2)),
+        ("several", 3, 3),
+    ],
+    ids=repr,
+)
+def test_a_value_has_one_spelling_of_its_type(kind: str, value: Any, read: Any) -> None:
+    found = KINDS[kind].read("here", value)
+    assert (found, type(found)) == (read, type(read))
+
+
+@pytest.mark.case("F1", "F2", "F13", "F14")
+@pytest.mark.parametrize(
+    ("kind", "value", "sentence"),
+    [
+        ("switch", "0", "found '0', wanted true, false or null: it is a switch"),
+        ("switch", 1, "found 1, wanted true, false or null"),
+        ("int", True, "found the truth value true, wanted a whole number; quote text"),
+        ("int", 1.5, "found 1.5, wanted a whole number"),
+        ("int", "many", "found 'many', wanted a whole number"),
+        ("int", "٣", "wanted a whole number"),
+        ("int", "None", "found the text 'None', wanted a whole number; write null for nothing"),
+        ("length", "Auto", "found 'Auto', wanted a whole number or \"auto\""),
+        ("float", float("nan"), "found nan, wanted a number"),
+        ("float", float("inf"), "found inf, wanted a number"),
+        ("float", "high", "found 'high', wanted a number"),
+        ("json", "{no json", "wanted a map or a list"),
+        ("json", "3", "wanted a map or a list"),
+        ("choice", "atuo", "found 'atuo', wanted one of auto, none, 8 (did you mean 'auto'?)"),
+        ("text", 83, 'found 83, wanted text; quote it: "83"'),
+        ("text", 10000.0, 'found 10000.0, wanted text; quote it: "10000.0"'),
+        ("text", "null", "found the text 'null', wanted text; write null for nothing"),
+        ("several", [1, "x"], "here[1]: found 'x', wanted a whole number"),
+    ],
+    ids=repr,
+)
+def test_a_value_of_another_type_is_refused_in_words(kind: str, value: Any, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        KINDS[kind].read("here", value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "read"),
+    [
+        ("switch", "1", True),
+        ("switch", "False", False),
+        ("int", "4096", 4096),
+        ("json", "[1]", [1]),
+        ("text", "x", "x"),
+    ],
+    ids=repr,
+)
+def test_a_profiles_text_becomes_a_value_of_the_type(kind: str, text: str, read: Any) -> None:
+    assert KINDS[kind].from_text("team.env:1", text) == read
+
+
+@given(
+    st.sampled_from(sorted(KINDS)),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=5,
+    ),
+)
+def test_whatever_is_given_is_read_or_refused_and_reading_twice_is_reading_once(kind: str, value: Any) -> None:
+    try:
+        found = KINDS[kind].read("here", value)
+    except ConfigError:
+        return
+    again = list(found) if isinstance(found, tuple) else found
+    assert KINDS[kind].read("here", again) == found
