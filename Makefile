@@ -8,6 +8,18 @@ ENGINE_BUILD := $(strip $(ENGINE))
 TORCH_FROM := $(if $(strip $(TORCH_INDEX)),--extra-index-url $(strip $(TORCH_INDEX)))
 PIP := -m pip install --quiet --disable-pip-version-check
 
+# what is typed here and read by nobody would be lost without a word
+VARIABLES := EXP ARGS ENGINE TORCH_INDEX PYTHON
+UNREAD := $(filter-out $(VARIABLES),$(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $v)),$v)))
+ifneq ($(UNREAD),)
+$(error $(firstword $(UNREAD))= is read by nobody here; wanted $(VARIABLES:%=%=...), and what the command line takes goes into ARGS: make run EXP=exp8 ARGS="key=value ...")
+endif
+ifneq ($(filter run,$(MAKECMDGOALS)),)
+ifeq ($(wildcard conf/exp/$(strip $(EXP)).yaml)$(findstring -config-dir,$(ARGS))$(findstring -cd,$(ARGS)),)
+$(error no experiment EXP=$(EXP); conf/exp has $(basename $(notdir $(wildcard conf/exp/*.yaml))))
+endif
+endif
+
 .PHONY: help setup run test lint unit engine-tests testbed ui lock serve-arguments engine-sources cases mutants clean
 
 help:  ## this list

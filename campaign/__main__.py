@@ -1,20 +1,17 @@
 """The light door: reads the command line, composes the configuration, and imports a room only once it is needed."""
 
 import os
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from campaign import manual
+from campaign.engine import signals
 from campaign.errors import Boundary, ConfigError, ExitCode
 
 
 def main(arguments: list[str]) -> int:
     """Run one verb and return its exit code; every error that is expected ends in one sentence."""
-    signal.signal(signal.SIGTERM, _terminate)
-    with Boundary() as end:
+    with Boundary() as end, signals.interruptible():  # every `with` stops what it started, whatever tells us to end
         end.code = _dispatch(arguments)
     return int(end.code)
 
@@ -62,11 +59,6 @@ def _with_config(verb: str, overrides: list[str]) -> ExitCode:
     from campaign import verbs
 
     return verbs.probe(plan) if verb == "boot" else verbs.run(plan)
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    """SIGTERM unwinds like Ctrl-C, so that every `with` stops what it started."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,11 @@ class ResolvedArm:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The arm as plain data: the same asked twice is the same arm."""
+        """The arm as plain data, with what its engine must show: the same asked twice is the same arm."""
         return {
             "overlays": [o.name for o in self.overlays],
             "knobs": {k.knob.name: k.value for k in self.knobs},
+            "witness": {k.knob.name: asdict(k.witness) for k in self.knobs if k.witness is not None},
             "serve": {name: spelled(value) for name, value in self.serve},
             "environment": self.environment,
             "passed": sorted(self.passed),
@@ -84,7 +85,7 @@ def digest(value: object) -> str:
 def spelled(value: object) -> str:
     """A serve value in one spelling, so that 8 and "8", or a map and its JSON text, are the same asked."""
     if isinstance(value, str) and value[:1] in ("{", "["):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(value)
     if isinstance(value, bool | dict | list | tuple):
         return json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -126,7 +127,8 @@ def _overlays(campaign: Campaign, arm: Arm) -> tuple[Overlay, ...]:
 def _known(campaign: Campaign, staged: Sequence[Overlay], lists: Pinned) -> dict[str, Overlay]:
     """Every overlay that can be found, where one that is not staged may be spoken of; else those that are staged."""
     engine = campaign.engine
-    strange = {v for v in engine.env if v.startswith(variables.ENGINE_PREFIX) and v not in lists.variables}
+    named = {*engine.env, *engine.pass_env}
+    strange = {v for v in named if v.startswith(variables.ENGINE_PREFIX) and v not in lists.variables}
     if campaign.origins.profile or engine.knobs or strange:
         return knobs.known_overlays(campaign.host.overlay_path)
     return {overlay.name: overlay for overlay in staged}
@@ -142,12 +144,21 @@ def _knob_values(
     for path, names in ((f"arms.{arm}", campaign.arms[arm].knobs), ("engine", campaign.engine.knobs)):
         for name in names:
             if name not in declared and not (path == "engine" and name in elsewhere):
-                staged = ", ".join(owner.removeprefix("overlay ") for _, owner in declared.values())
                 raise ConfigError(
-                    f"{path}.knobs.{name}: no staged overlay declares knob {name!r}{near(name, declared)}; "
-                    f"knobs come from {staged}"
+                    f"{path}.knobs.{name}: no staged overlay declares knob {name!r}"
+                    f"{_who_declares(campaign, arm, name, declared)}"
                 )
     return tuple(_knob_value(campaign, arm, owned, profile) for owned in declared.values())
+
+
+def _who_declares(campaign: Campaign, arm: str, name: str, declared: dict[str, Owned]) -> str:
+    """The overlay to stage for a knob, or the nearest knob and where those of this arm come from."""
+    for overlay in knobs.known_overlays(campaign.host.overlay_path).values():
+        if name in {knob.name for knob in overlay.knobs}:
+            staged = ",".join([*campaign.arms[arm].overlays, overlay.name])
+            return f"; overlay {overlay.name} does, stage it: 'arms.{arm}.overlays=[{staged}]'"
+    owners = dict.fromkeys(owner.removeprefix("overlay ") for _, owner in declared.values())
+    return f"{near(name, declared)}; knobs come from {', '.join(owners)}"
 
 
 def _not_staged(campaign: Campaign, arm: str, declared: dict[str, Owned], profile: Assigned) -> list[str]:
@@ -227,7 +238,7 @@ def _refuse_unsafe_async(arm: ResolvedArm) -> None:
 
 
 def strays(arms: dict[str, ResolvedArm], profile: Sequence[Written], shell: Mapping[str, str]) -> list[str]:
-    """Variables of the caller's shell that are not used, though an arm has another value for them, each in words.
+    """Variables of the shell that are not used though an arm has another value, or are to be passed on and not there.
 
     Nothing of the shell reaches an engine (but engine.pass_env), so a value that looks set there is not.
     """
@@ -238,7 +249,17 @@ def strays(arms: dict[str, ResolvedArm], profile: Sequence[Written], shell: Mapp
             kept = ", ".join(f"arm {arm} has {'none' if value is None else value}" for arm, value in has.items())
             ways = " ".join(origins.typed(path, shell[name]) for path in paths)
             found.append(f"{name}={shell[name]} of this shell is not used ({kept}); to use it: {ways}")
-    return found
+    return [*found, *_missing(arms, shell)]
+
+
+def _missing(arms: dict[str, ResolvedArm], shell: Mapping[str, str]) -> list[str]:
+    """Variables that are to be passed on and are not there. An engine's file may name what not every host has."""
+    passed = {s.name: s.origin for arm in arms.values() for s in arm.settings if s.kind == "passed"}
+    return [
+        f"{name} is not set in this shell, so {environment.PASS_ENV} ({origin}) gives the engine nothing"
+        for name, origin in passed.items()
+        if name not in shell and not (origin.startswith("engine ") and variables.reaches_the_engine(name, ()))
+    ]
 
 
 def _spoken_of(arms: dict[str, ResolvedArm], profile: Sequence[Written]) -> dict[str, list[str]]:

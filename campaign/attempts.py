@@ -2,9 +2,14 @@
 
 Only what readiness has classed as passing is tried again, and only before the engine was ready: a cold compile cache
 that outlasted the engine's own limit, a neighbour who let go of memory, a compile cache made for another engine.
+
+Every outcome is in the journal before the machine's memory is waited for: as a boot, or, where it will be made again,
+as an attempt, which a resumed run counts and goes on from.
 """
 
 import itertools
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,33 +18,69 @@ from campaign.engine.fatal import CO_TENANT, COLD_CACHE, STALE_CACHE
 from campaign.engine.memory import Watch
 from campaign.errors import HostUnfitError
 from campaign.evidence import BootRecord
+from campaign.journal import plain
+from campaign.journal import record as from_plain
 from campaign.plan import PlannedBoot
 from campaign.trial import Bench, run_boot, specify
 
+Keep = Callable[[BootRecord], BootRecord]
 STALE_SUFFIX = ".stale-"
+ATTEMPT = "attempt"  # an event of the journal
 
 
 def watch(bench: Bench, boot: PlannedBoot) -> Watch:
-    """The machine's memory before the first boot of a run, which is waited for after each one."""
+    """The machine's memory before the first boot of a runner, which is waited for after each one.
+
+    That of a run's earlier boot may still be on its way back when the run is resumed: it is not measured against.
+    Raises HostUnfitError when it does not come to rest.
+    """
     visible = specify(bench, boot).env.get("CUDA_VISIBLE_DEVICES")
-    return memory.watch(visible, bench.plan.campaign.host.memory_timeout_s)
+    timeout_s = bench.plan.campaign.host.memory_timeout_s
+    if any(bench.folder.boot(earlier.name).exists() for earlier in bench.plan.boots):
+        memory.watch(visible, timeout_s).wait_quiet()
+    return memory.watch(visible, timeout_s)
 
 
-def run(bench: Bench, boot: PlannedBoot, machine: Watch) -> BootRecord:
-    """One boot, made again at most engine.boot_retries times; every attempt that failed is kept in its folder."""
-    failed: list[BootRecord] = []
+def run(bench: Bench, boot: PlannedBoot, machine: Watch, keep: Keep) -> BootRecord:
+    """One boot, made again at most engine.boot_retries times; every attempt that failed is kept in its folder.
+
+    `keep` journals a record and returns it as it counts. It is called as soon as an outcome is known that ends the
+    boot, and again with what the wait for the memory adds.
+    """
+    failed = _earlier(bench, boot)
     while True:
-        record = _memory_back(run_boot(bench, boot), machine)
-        why = _may_pass(record)
-        if not why or len(failed) >= bench.plan.campaign.engine.boot_retries:
-            return _with(record, failed)
         try:
-            _prepare(bench, boot, why, machine)
+            _prepare(bench, boot, failed, machine)
         except HostUnfitError as error:
-            return _with(replace(record, status="void", reason=f"{record.reason}; {error}"), failed)
-        failed.append(_set_aside(bench, boot, record))
-        bench.say(f"boot {boot.name} attempt {len(failed)} failed before it was ready, once more ({why}): ")
-        bench.say(f"              {failed[-1].reason}")
+            last = failed.pop()
+            return keep(_with(replace(last, status="void", reason=f"{last.reason}; {error}"), failed))
+        record = run_boot(bench, boot, lambda found: _settled(bench, boot, found, failed, keep))
+        record = _memory_back(record, machine)
+        if not _again(bench, record, failed):
+            return keep(_with(record, failed))
+        failed.append(record)
+
+
+def _settled(bench: Bench, boot: PlannedBoot, record: BootRecord, failed: list[BootRecord], keep: Keep) -> BootRecord:
+    """An outcome in the journal, the files of one that will be made again set aside."""
+    if not _again(bench, record, failed):
+        return keep(_with(record, failed))
+    aside = _set_aside(bench, boot, record)
+    bench.folder.append({"event": ATTEMPT, "time_unix_s": time.time(), "boot": plain(aside)})
+    return aside
+
+
+def _earlier(bench: Bench, boot: PlannedBoot) -> list[BootRecord]:
+    """The attempts at this boot of a runner that was ended between two of them; none of before a finished boot."""
+    found: list[BootRecord] = []
+    for event in bench.folder.events():
+        if event["event"] in ("boot", ATTEMPT) and event["boot"]["index"] == boot.index:
+            found = [*found, from_plain(event["boot"])] if event["event"] == ATTEMPT else []
+    return found
+
+
+def _again(bench: Bench, record: BootRecord, failed: list[BootRecord]) -> bool:
+    return bool(_may_pass(record)) and len(failed) < bench.plan.campaign.engine.boot_retries
 
 
 def _memory_back(record: BootRecord, machine: Watch) -> BootRecord:
@@ -62,13 +103,25 @@ def _may_pass(record: BootRecord) -> str:
     return "" if why == COLD_CACHE and warm else why
 
 
-def _prepare(bench: Bench, boot: PlannedBoot, why: str, machine: Watch) -> None:
+def _prepare(bench: Bench, boot: PlannedBoot, failed: list[BootRecord], machine: Watch) -> None:
     """What the next attempt needs to be another one. Raises HostUnfitError when the machine does not come to rest."""
+    if not failed:
+        return
+    why = failed[-1].facts["transient"]
     if why == CO_TENANT:
         machine.wait_quiet()
     if why == STALE_CACHE:
-        root = Path(specify(bench, boot).env["VLLM_CACHE_ROOT"]).parent
-        root.rename(root.with_name(f"{root.name}{STALE_SUFFIX}{bench.plan.run_id}-{boot.name}"))
+        _retire(Path(specify(bench, boot).env["VLLM_CACHE_ROOT"]).parent, f"{bench.plan.run_id}-{boot.name}")
+    bench.say(f"boot {boot.name} attempt {len(failed)} failed before it was ready, once more ({why}): ")
+    bench.say(f"              {failed[-1].reason}")
+
+
+def _retire(cache: Path, by: str) -> None:
+    """The compile cache out of the way, under a name that is free; it may be gone already in a run that is resumed."""
+    names = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
+    aside = (cache.with_name(f"{cache.name}{STALE_SUFFIX}{by}{more}") for more in names)
+    if cache.exists():
+        cache.rename(next(path for path in aside if not path.exists()))
 
 
 def _set_aside(bench: Bench, boot: PlannedBoot, record: BootRecord) -> BootRecord:
@@ -86,8 +139,8 @@ def _set_aside(bench: Bench, boot: PlannedBoot, record: BootRecord) -> BootRecor
 
 
 def _with(record: BootRecord, failed: list[BootRecord]) -> BootRecord:
-    """The record, with the attempts before it in its facts."""
-    if not failed:
+    """The record, with the attempts before it in its facts; unchanged where they are there already."""
+    if not failed or "attempts" in record.facts:
         return record
     told = {f"attempt_{n}": f"{r.facts['transient']}: {r.reason}" for n, r in enumerate(failed, 1)}
     causes = ", ".join(dict.fromkeys(r.facts["transient"].replace(" ", "-") for r in failed))

@@ -153,6 +153,8 @@ def _shown(text: str) -> str:
 
 def load_prompts(path: Path, set_name: str) -> tuple[Prompt, ...]:
     """The prompts of a file, in its order. Raises ConfigError with file and line, what was found and is wanted."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ConfigError(f"{path}: is no file; wanted JSON lines, one prompt each")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -6,7 +6,12 @@ Chunks are stamped before they are parsed, and parsed after the last one.
 
 import codecs
 import http.client
+import io
 import json
+import math
+import re
+import select
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,19 +46,42 @@ class Sample:
         return (self.chunk_ns[-1] - self.chunk_ns[0]) / 1e9
 
 
+LOOKS = 2  # at a silence, within what is allowed of it: the second one can tell what moved since the first
+TOKENS = re.compile(rb'"token_ids":\s*\[\s*\d')  # of an event that brings tokens; prompt_token_ids is another name
+
+
 @dataclass(frozen=True)
 class Ask:
     """How a prompt is sent: the length limit in tokens, and whether an end token may end it before."""
 
     max_tokens: int
     ignore_eos: bool
-    timeout_s: float
+    timeout_s: float  # without a token, whatever else may come
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A request that gets no token: for how many seconds now, and how many Ask allows."""
+
+    prompt_id: str
+    seconds: float
+    allowed_s: float
+    first: bool  # nobody was asked about it before
+
+    @property
+    def over(self) -> bool:
+        """Whether it lasts longer than is allowed."""
+        return self.seconds >= self.allowed_s
+
+    def __str__(self) -> str:
+        return f"no token came for prompt {self.prompt_id} in {self.seconds:g} s"
 
 
 class Client:
     """One engine at one address, asked by its nonce. One request at a time.
 
-    `on_silence` is asked for the error while a request that got no token in time still waits in the engine.
+    `on_silence` is asked about a request that gets no token, while it still waits in the engine: LOOKS times within
+    what is allowed, and as often thereafter. It answers with an error, or with None: then it is waited on.
     """
 
     def __init__(
@@ -83,7 +111,7 @@ class Client:
         """Send one prompt greedily and read its stream.
 
         Raises EngineFailedError when the engine is gone, answers an error (also one inside the stream), stops in the
-        middle, or sends nothing for ask.timeout_s (what on_silence makes of it).
+        middle, or sends no token for ask.timeout_s (what on_silence makes of it).
         """
         path = "/v1/chat/completions" if prompt.messages else "/v1/completions"
         connection = http.client.HTTPConnection(self.host, self.port, timeout=ask.timeout_s)
@@ -91,12 +119,11 @@ class Client:
             sent_ns = time.perf_counter_ns()
             body = json.dumps(self._body(prompt, ask)).encode()
             connection.request("POST", path, body, self.headers | {"Content-Type": "application/json"})
-            response = connection.getresponse()
+            patience = _Patience(prompt.id, ask.timeout_s, lambda silence: self.on_silence(self, silence))
+            response = _response(connection, patience)
             if response.status != http.client.OK:
                 raise _refused(prompt.id, path, response)
-            stamped = _stamped_lines(response)
-        except TimeoutError as error:
-            raise self.on_silence(self, f"no token came for prompt {prompt.id} in {ask.timeout_s:g} s") from error
+            stamped = _stamped_lines(response, patience)
         except (OSError, http.client.HTTPException) as error:
             raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
         finally:
@@ -117,11 +144,65 @@ class Client:
         }
 
 
-OnSilence = Callable[[Client, str], CampaignError]
+OnSilence = Callable[[Client, Silence], CampaignError | None]
 
 
-def _silent(_: Client, sentence: str) -> CampaignError:
-    return EngineFailedError(f"{sentence}: timed out")
+def _silent(_: Client, silence: Silence) -> CampaignError | None:
+    return EngineFailedError(f"{silence}: timed out") if silence.over else None
+
+
+class _Patience:
+    """Counts the silence of one request, and asks about it when it is time to."""
+
+    def __init__(self, prompt_id: str, allowed_s: float, about: Callable[[Silence], CampaignError | None]) -> None:
+        self.prompt_id, self.allowed_s, self.about = prompt_id, allowed_s, about
+        self.looks = 0
+        self.since_s = time.monotonic()
+
+    def heard(self) -> None:
+        """A token came."""
+        self.looks, self.since_s = 0, time.monotonic()
+
+    def left_s(self) -> float:
+        """Seconds to the next look, after one that is due. Raises what was answered."""
+        every_s = self.allowed_s / LOOKS
+        passed = int((time.monotonic() - self.since_s) / every_s)
+        if passed > self.looks:
+            silence = Silence(self.prompt_id, passed * every_s, self.allowed_s, first=not self.looks)
+            self.looks = passed
+            if (error := self.about(silence)) is not None:
+                raise error
+        return max(0.0, self.since_s + (self.looks + 1) * every_s - time.monotonic())
+
+
+class _Reader(io.RawIOBase):
+    """The reading end of a connection. Bytes that bring no token do not end a silence."""
+
+    def __init__(self, sock: socket.socket, patience: _Patience) -> None:
+        sock.settimeout(None)  # the patience waits
+        self.sock, self.patience = sock, patience
+        self.poll = select.poll()
+        self.poll.register(sock, select.POLLIN)
+
+    def readable(self) -> bool:
+        """Nothing else."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """What is there, as soon as anything is."""
+        while not self.poll.poll(math.ceil(1000 * self.patience.left_s())):
+            pass
+        return self.sock.recv_into(buffer)
+
+
+def _response(connection: http.client.HTTPConnection, patience: _Patience) -> http.client.HTTPResponse:
+    """The answer of a request that was sent, its headers read; read with patience."""
+    assert connection.sock is not None
+    response = http.client.HTTPResponse(connection.sock, method="POST")
+    response.fp.close()
+    response.fp = io.BufferedReader(_Reader(connection.sock, patience))
+    response.begin()
+    return response
 
 
 def _refused(prompt_id: str, path: str, response: http.client.HTTPResponse) -> CampaignError:
@@ -132,11 +213,13 @@ def _refused(prompt_id: str, path: str, response: http.client.HTTPResponse) -> C
     return EngineFailedError(told)
 
 
-def _stamped_lines(response: http.client.HTTPResponse) -> list[tuple[int, bytes]]:
+def _stamped_lines(response: http.client.HTTPResponse, patience: _Patience) -> list[tuple[int, bytes]]:
     """Every event line with the time at which it was complete."""
     stamped = []
     while line := response.readline():
         stamped.append((time.perf_counter_ns(), line))
+        if TOKENS.search(line):
+            patience.heard()
     return stamped
 
 

@@ -18,8 +18,10 @@ from campaign.gates import Gates
 from campaign.limits import check
 
 ROOT = Path(__file__).resolve().parent.parent
-OPEN_MAP_OVERRIDE = re.compile(
-    r"^((?:arms\.[^.=\s]+\.(?:knobs|serve)|engine\.(?:knobs|serve|env))\.[^=\s]+=.*)$", re.DOTALL
+OPEN_MAP_OVERRIDE = re.compile(  # a name in an open map, or a whole map that may hold new names
+    r"^((?:(?:arms\.[^.=\s]+\.(?:knobs|serve)|engine\.(?:knobs|serve|env))\.[^=\s]+=.*"
+    r"|(?:arms(?:\.[^.=\s]+(?:\.(?:knobs|serve))?)?|engine(?:\.(?:knobs|serve|env))?)=\s*\{.*))$",
+    re.DOTALL,
 )
 INTERPOLATION = re.compile(r"(\\*)\$\{")
 
@@ -108,9 +110,9 @@ class Engine:
     pass_env: list[str] = field(default_factory=list)
     profile: str | None = None  # a team's .env file
     boot_timeout_s: float = 600.0
-    request_timeout_s: float = 120.0
+    request_timeout_s: float = 120.0  # the longest silence of a request that is being worked on
     stop_timeout_s: float = 30.0
-    stall_timeout_s: float = 60.0  # no token for so long while a request waits: the engine is stalled, not slow
+    stall_timeout_s: float = 60.0  # no token for so long while a request waits, none runs and no counter moves
     boot_retries: int = 1  # boots made again after a transient failure (a cold cache, a co-tenant); never a datum
     logic_only: str | None = None  # why this engine's speed says nothing, for instance "Triton's interpreter"
     minutes_per_boot: float = 1.0  # for the plan's estimate only
@@ -213,7 +215,10 @@ def register() -> None:
 
 
 def open_maps(overrides: list[str]) -> list[str]:
-    """Overrides in which new names of the open maps (knobs, serve, env) need no `+`; they are checked later."""
+    """Overrides in which new names of the open maps (knobs, serve, env) need no `+`; they are checked later.
+
+    A whole map is laid over what is there, as Hydra does with every map.
+    """
     return [OPEN_MAP_OVERRIDE.sub(r"++\1", text) for text in overrides]
 
 
@@ -239,27 +244,6 @@ def from_plain(plain: Any) -> Campaign:
     assert isinstance(campaign, Campaign)
     check(campaign)
     return campaign
-
-
-def absolute(campaign: Campaign) -> Campaign:
-    """The same with every path made absolute: a run is resumed from any folder, and an engine has its own."""
-    host, engine, model = campaign.host, campaign.engine, campaign.model
-    host.runs_dir, host.cache_dir = _absolute(host.runs_dir), _absolute(host.cache_dir)
-    host.overlay_path = [_absolute(path) for path in host.overlay_path]
-    engine.python = _absolute(engine.python)
-    engine.profile = None if engine.profile is None else _absolute(engine.profile)
-    campaign.workload.prompts = _absolute(campaign.workload.prompts)
-    for gate in (campaign.gates.quality, campaign.gates.korean):
-        if gate is not None:
-            gate.prompts = _absolute(gate.prompts)
-    model.target = _absolute(model.target) if Path(model.target).exists() else model.target  # else a hub's name
-    if model.drafter is not None and Path(model.drafter).exists():
-        model.drafter = _absolute(model.drafter)
-    return campaign
-
-
-def _absolute(path: str) -> str:
-    return str(Path(path).absolute())
 
 
 def to_plain(campaign: Campaign) -> dict[str, Any]:

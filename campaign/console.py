@@ -5,13 +5,22 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from campaign.arms import ResolvedArm, strays
+from campaign import contrast
+from campaign.arms import ResolvedArm, spelled, strays
 from campaign.config import Written
 from campaign.errors import ExitCode
 from campaign.evidence import BootRecord, WitnessRow
 from campaign.gates.base import GateResult
 from campaign.knobs import KnobValue
-from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, acceptance_pp, logic_only_label
+from campaign.names import (
+    ACCEPTANCE_LENGTH,
+    BASE,
+    CANDIDATE,
+    STEP_PER_S,
+    TOK_PER_S,
+    acceptance_pp,
+    logic_only_label,
+)
 from campaign.origins import Setting
 from campaign.plan import Plan, detectable, expected_minutes, prompt_paths, underpowered
 from verdict.claims import ClaimKind
@@ -42,19 +51,59 @@ def format_plan(plan: Plan) -> list[str]:
         f"  engine      {campaign.engine.name}: vLLM {campaign.engine.version} ({campaign.engine.build} build), "
         f"model {campaign.model.name}, method {campaign.model.method}, K={campaign.model.num_speculative_tokens}",
     ]
-    for name, arm in plan.arms.items():
-        lines += [f"  arm         {name}: {_overlays(arm.overlays)}"]
-        lines += [f"                {line}" for line in format_settings(arm)]
-    notes = dict.fromkeys(note for arm in plan.arms.values() for note in arm.notes)
-    lines += [f"  note        {note}" for note in notes]
+    lines += [line for arm in plan.arms.values() for line in _arm(arm)]
+    lines += [f"  differ by   {differences(plan)}"]
+    lines += _notes(plan.arms.values())
+    lines += [f"  note        {note}" for note in contrast.notes(plan.arms, plan.claims)]
     lines += [f"  prompts     {name}: {path}" for name, path in prompt_paths(campaign).items()]
     lines += [f"  claim       {_claim(plan, name)}" for name in plan.claims]
     lines += [f"  gates       {', '.join(campaign.gates.switched_on())}"]
     lines += [
         f"  bracket     {' '.join(plan.schedule.blocks)}{flipped}: {boots} boots (A is base), "
-        f"about {expected_minutes(campaign, boots):.0f} minutes"
+        f"about {_minutes(expected_minutes(campaign, boots))}"
     ]
     return lines + format_resolution(plan)
+
+
+def format_probe(plan: Plan) -> list[str]:
+    """What `boot` starts: the arm with all that is asked for it, and its notes."""
+    arm = plan.arms[plan.campaign.arm]
+    return [f"probe-{plan.run_id}", *_arm(arm), *_notes([arm])]
+
+
+def _arm(arm: ResolvedArm) -> list[str]:
+    return [
+        f"  arm         {arm.name}: {_overlays(arm.overlays)}",
+        *(f"                {line}" for line in format_settings(arm)),
+    ]
+
+
+def _notes(arms: Iterable[ResolvedArm]) -> list[str]:
+    return [f"  note        {note}" for note in dict.fromkeys(note for arm in arms for note in arm.notes)]
+
+
+def differences(plan: Plan) -> str:
+    """All by which the candidate is another arm than base, each as `what base -> candidate`; or `nothing`."""
+    base, candidate = _told(plan.arms[BASE]), _told(plan.arms[CANDIDATE])
+    names = [name for name in dict.fromkeys([*base, *candidate]) if base.get(name) != candidate.get(name)]
+    return ", ".join(f"{name} {base.get(name, 'none')} -> {candidate.get(name, 'none')}" for name in names) or "nothing"
+
+
+def _told(arm: ResolvedArm) -> dict[str, str]:
+    """What is asked of an arm, by its name in words; what a knob stands for is told by the knob alone."""
+    served = {name for knob in arm.knobs for values in knob.knob.served.values() for name in values.arguments}
+    variables = {name: value for name, value in arm.environment.items() if name not in arm.knob_variables}
+    return {
+        **{f"overlay {overlay.name}": "staged" for overlay in arm.overlays},
+        **{f"knob {value.knob.name}": value.value for value in arm.knobs},
+        **{f"serve {name}": spelled(value) for name, value in arm.serve if name not in served},
+        **{f"env {name}": value for name, value in variables.items()},
+    }
+
+
+def _minutes(minutes: float) -> str:
+    whole = max(1, round(minutes))
+    return f"{whole} minute{'' if whole == 1 else 's'}"
 
 
 def format_resolution(plan: Plan) -> list[str]:

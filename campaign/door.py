@@ -16,14 +16,13 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from campaign import profile
+from campaign import confidential, hints, profile
 from campaign.config import (
     ROOT,
     Campaign,
     Level,
     Origins,
     Written,
-    absolute,
     first_sentence,
     open_maps,
     parse,
@@ -31,11 +30,10 @@ from campaign.config import (
     to_plain,
 )
 from campaign.errors import ConfigError
-from campaign.limits import near
 from campaign.origins import Source, quoted, written
+from campaign.places import absolute, exists
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
-KEY = re.compile(r"Could not override '([^']+)'")
 NOISE = (
     "Config search path",
     "provider=",
@@ -46,6 +44,8 @@ NOISE = (
     "reference_type",
     "Set the environment variable",
 )
+CONF = ROOT / "conf"
+CONFIG_DIRS = ("--config-dir", "-cd")
 OPEN_PACKAGES = (None, "", "engine", "arms")  # where a file hangs that may write into an open map
 SWITCHES = ("--resolve", "--hydra-help", "--version")
 WITH_VALUE: dict[str, tuple[str, ...]] = {
@@ -77,14 +77,35 @@ def run_reference(verb: str, arguments: list[str]) -> RunReference:
         file = ", or an engine's log, or a saved /metrics text" if verb == "inspect" else ""
         raise ConfigError(f"{verb} takes one run id (or the path of its folder){file}; found {arguments or 'nothing'}")
     text = arguments[0]
-    if verb == "inspect" and Path(text).is_file():
-        return RunReference(Path(text).resolve().parent, Path(text))
+    if verb == "inspect":
+        try:
+            if Path(text).is_file():
+                return RunReference(Path(text).resolve().parent, Path(text))
+            _check_inspectable(text)
+        except OSError as error:  # a name that is too long, a folder that may not be read
+            raise ConfigError(f"no such file or run: {text[:80]} ({error.strerror})") from error
     folder = Path(text) if "/" in text else ROOT / "runs" / text
     if "/" not in text and (not RUN_ID.fullmatch(text) or ".." in text):
         raise ConfigError(f"{text!r} is no run id: letters, digits, '_', '-', '.' only")
     if not (folder / "plan.json").is_file():
         raise ConfigError(f"no run {text}: {folder}/plan.json does not exist")
     return RunReference(folder.resolve())
+
+
+def _check_inspectable(text: str) -> None:
+    """Raises ConfigError for what is neither a file nor a run, with what to give instead."""
+    folder = Path(text) if "/" in text else ROOT / "runs" / text
+    if "://" in text:
+        name = "metrics.txt" if "metrics" in text else "engine.log"
+        raise ConfigError(
+            f"{text} is an address; save it with curl first: curl -s {text} > {name}, then inspect {name}"
+        )
+    if (folder / "engine.log").is_file() and not (folder / "plan.json").is_file():
+        raise ConfigError(f"{text} is the folder of a boot; its log is {folder / 'engine.log'}: inspect that")
+    if Path(text).exists() and not Path(text).is_dir():
+        raise ConfigError(f"{text} is no regular file; save what it gives in one, and inspect that")
+    if not (folder / "plan.json").is_file():
+        raise ConfigError(f"no such file or run: {text} (a run is a folder with a plan.json, in runs/ or by its path)")
 
 
 def compose(arguments: list[str]) -> Campaign | None:
@@ -94,7 +115,7 @@ def compose(arguments: list[str]) -> Campaign | None:
     """
     register()
     options, overrides = separated(arguments)
-    overrides = open_maps(overrides)
+    overrides = open_maps(_none_lost(options, overrides))
     found: list[tuple[DictConfig, list[Source]]] = []
 
     def keep(composed: DictConfig) -> None:
@@ -122,7 +143,9 @@ def compose(arguments: list[str]) -> Campaign | None:
 
 def _known(composed: DictConfig, files: list[Source], overrides: list[str]) -> Campaign:
     """The configuration, with who wrote what of it."""
-    campaign = absolute(parse(composed))
+    parsed = parse(composed)
+    confidential.refuse_urls("", to_plain(parsed))  # an absolute path is no URL any more
+    campaign = absolute(parsed)
     if campaign.origins != Origins():
         raise ConfigError("origins: the runner writes this part itself; leave it out")
     campaign.origins.written = written(campaign, files, _typed(overrides))
@@ -132,7 +155,35 @@ def _known(composed: DictConfig, files: list[Source], overrides: list[str]) -> C
             Written(line.key, Level.profile, f"profile {path.name}:{line.number}", line.value)
             for line in profile.read(path)
         ]
+    for line in [*campaign.origins.written, *campaign.origins.profile]:  # plan.json keeps what others go over, too
+        where = line.key if line.level is Level.command_line else f"{line.key} ({line.origin})"
+        confidential.refuse(where, line.value)
     return campaign
+
+
+def _none_lost(options: list[str], overrides: list[str]) -> list[str]:
+    """The overrides, where Hydra drops nothing without a word: a file with the name of one of ours, a second choice."""
+    given = [options[at + 1] for at, word in enumerate(options) if word in CONFIG_DIRS]
+    if len(given) > 1:
+        raise ConfigError(f"--config-dir takes one folder, found {', '.join(given)}")
+    folders = [Path(name) for name in given if exists(name)]  # of another one Hydra tells
+    for folder in folders:
+        _refuse_hidden(folder)
+    groups = {path.name for conf in (CONF, *folders) for path in conf.glob("*") if path.is_dir()}
+    chosen: dict[str, str] = {}
+    for word in overrides:
+        key, _, value = word.partition("=")
+        group = key.strip().lstrip("+")
+        if group in groups and value[:1] != "{" and chosen.setdefault(group, value) != value:
+            raise ConfigError(f"{group}={chosen[group]} and {group}={value}: a group takes one choice; leave one out")
+    return overrides
+
+
+def _refuse_hidden(folder: Path) -> None:
+    for ours in sorted(CONF.glob("**/*.yaml")):
+        theirs = folder / ours.relative_to(CONF)
+        if theirs.is_file() and theirs.read_bytes() != ours.read_bytes():
+            raise ConfigError(f"{theirs} has the name of {ours}, which would be used instead; rename it")
 
 
 def _files(overrides: list[str]) -> list[Source]:
@@ -168,13 +219,15 @@ def separated(arguments: list[str]) -> tuple[list[str], list[str]]:
         elif name in WITH_VALUE:
             options += [name, _option_value(name, value or (waiting.pop(0) if waiting else ""))]
         else:
-            raise ConfigError(f"no option {word}{_why_no_option(name)}; `python -m campaign --help` shows all")
+            raise ConfigError(f"no option {word}{hints.for_option(name)}; `python -m campaign --help` shows all")
     return options, overrides
 
 
 def _override(word: str) -> str:
     if word.lstrip("+~").startswith(("hydra.mode", "hydra.sweep", "hydra/launcher", "hydra/sweeper")):
         raise ConfigError(f"{word}: sweeps are not in this version; start one experiment a command")
+    if word.lstrip("+~").startswith("hydra.searchpath"):
+        raise ConfigError(f"{word}: a tree of one's own is given with --config-dir")
     return word
 
 
@@ -185,15 +238,11 @@ def _option_value(name: str, value: str) -> str:
     return value
 
 
-def _why_no_option(name: str) -> str:
-    return " (sweeps are not in this version)" if name in ("-m", "--multirun", "--multi") else ""
-
-
 def unreadable(error: OverrideParseException) -> str:
     """An override that the grammar cannot read, with the spelling that works."""
     key, equals, value = error.override.partition("=")
     if not equals:
-        return f"{error.override!r} is no override; wanted key=value"
+        return f"{error.override!r} is no override; wanted key=value{hints.for_word(error.override)}"
     return f"cannot read {key}={value}; quote the value: {quoted(key, value)}"
 
 
@@ -205,28 +254,7 @@ def sentence(error: Exception) -> str:
     if "ambiguous override" in text.lower() or "sweep" in text.lower():
         return f"{kept[0]}: sweeps are not in this version; give one value a key"
     if "Could not override" in text or "not in struct" in text:
-        hint = _key_that_works(text)
-        return f"{kept[0]} No such key{hint}; `python -m campaign --cfg job exp=exp8` shows them all"
+        return f"{kept[0]} No such key{hints.for_key(text)}; `python -m campaign --cfg job exp=exp8` shows them all"
     cause = error.__cause__
     reason = f" {first_sentence(cause)}" if isinstance(cause, Exception) else ""
-    return f"{text}{'' if reason.strip() in text else reason}"
-
-
-def _key_that_works(text: str) -> str:
-    """The key that was meant: a group that stands under another name or package, or the nearest key of the schema."""
-    found = KEY.search(text)
-    if found is None:
-        return ""
-    groups = {folder.name for folder in (ROOT / "conf").iterdir() if folder.is_dir()}
-    named = [part for part in re.split(r"[/.@]", found[1]) if part in groups]
-    if named and "." not in found[1].partition("@")[0]:
-        return f" (a group is chosen by its name alone: {named[-1]}=...)"
-    return near(found[1], [*groups, *_paths(to_plain(Campaign()))])
-
-
-def _paths(node: Any, above: str = "") -> list[str]:
-    """The dotted keys of a tree."""
-    if not isinstance(node, dict):
-        return []
-    own = [f"{above}{key}" for key in node]
-    return own + [path for key, value in node.items() for path in _paths(value, f"{above}{key}.")]
+    return hints.in_our_words(f"{text}{'' if reason.strip() in text else reason}")

@@ -36,7 +36,7 @@ def settings(
             candidates.append(passed)
         chosen = choose(candidates)
         kind: Kind = "passed" if chosen.winner.key == PASS_ENV else "env"
-        left_out = readers.left_out(chosen.winner, name) if kind == "env" else ""
+        left_out = readers.left_out(chosen.winner, name)
         if left_out:
             notes.append(left_out)
         else:

@@ -12,7 +12,8 @@ CampaignError                 a fault of ours when nothing below fits           
 
 import sys
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from types import TracebackType
 
@@ -32,6 +33,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+OURS = ("", "campaign", "overlays", "verdict", "testbed")  # no name: nobody knows whose it is
 WORST_FIRST = (
     ExitCode.INTERRUPTED,
     ExitCode.FAULT,
@@ -100,10 +102,21 @@ class TrackingError(CampaignError):
     exit_code = ExitCode.VOID
 
 
+@contextmanager
+def interrupted(words: str) -> Iterator[None]:
+    """What an interruption in the block leaves, and how to go on: told by the Boundary, after what a stop left."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.add_note(words)
+        raise
+
+
 class Boundary:
     """`with Boundary() as end:` turns whatever leaves the block into one sentence and `end.code`.
 
     An error that nobody expected is a fault of ours (70), shown with its trace: it must never look like a FAIL (1).
+    A module of somebody else that is not installed is the wrong Python (2).
     """
 
     code = ExitCode.FAULT
@@ -117,11 +130,29 @@ class Boundary:
             complain(str(error), self.code)
         elif isinstance(error, KeyboardInterrupt):
             self.code = ExitCode.INTERRUPTED
-            complain("the engine is stopped; `python -m campaign resume RUN_ID` continues", self.code)
+            by = f" by {error}" if str(error) else ""  # SIGTERM, SIGHUP
+            notes = getattr(error, "__notes__", None) or ["nothing was started that could be continued"]
+            complain(f"interrupted{by}; {'; '.join(notes)}", self.code)
+        elif isinstance(error, ModuleNotFoundError) and not _is_known(error.name):
+            self.code = ExitCode.CONFIG
+            complain(_wrong_python(error), self.code)
         elif isinstance(error, Exception):
             traceback.print_exception(error)
             complain(f"a fault of ours, please report it: {type(error).__name__}: {error}", self.code)
         return isinstance(error, CampaignError | KeyboardInterrupt | Exception)
+
+
+def _is_known(module: str | None) -> bool:
+    """A module of ours or of Python itself: when it is missing, the fault is ours."""
+    package = (module or "").partition(".")[0]
+    return package in OURS or package in sys.stdlib_module_names
+
+
+def _wrong_python(error: ModuleNotFoundError) -> str:
+    return (
+        f"this Python ({sys.executable}) has no module {error.name}; run `make setup` once, then use "
+        "`.venv/bin/python -m campaign ...` (or `. .venv/bin/activate` first)"
+    )
 
 
 def complain(sentence: str, code: ExitCode) -> None:

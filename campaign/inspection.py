@@ -12,30 +12,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from campaign import metrics
-from campaign.engine import fatal, logs, speculation
+from campaign import metrics, scrape
+from campaign.engine import fatal, last_words, logs, speculation
 from campaign.errors import ConfigError, ExitCode, InvalidError
-from campaign.evidence import DraftCounts
 from overlays.errors import OverlayError
 from overlays.manifest import known
 
 T = TypeVar("T")
-RUN_DEPTH = 3  # RUN/boots/01-A/engine.log
+BOOTS = "boots"  # RUN/boots/01-A/engine.log
 LARGEST_MB = 256
 WIDTH = 12  # of the column that names what is told
 SHOWN_NAMES = 5
 LOG_LINE = re.compile(
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d [\d:.]+ \[|^(?:\(\w+ pid=\d+\) )?INFO:     ", re.MULTILINE
 )
+PAGES = (".md", ".html", ".json", ".jsonl", ".py", ".toml", ".yaml", ".yml")  # they may quote a log
+PAGE = re.compile(
+    r"\s*(?:# (?:PASS|FAIL|INCONCLUSIVE|VOID|INVALID): |<!doctype|<html|\{\s*\"(?!log\")|\[\s*[{\"])", re.I
+)
 METRICS_LINE = re.compile(r"^(?:# (?:HELP|TYPE) |vllm:\w+[{ ])", re.MULTILINE)
 VERSION = re.compile(r"(?:LLM engine \(v|version )(\d[\w.+]*)")
 DRAFTING = re.compile(r"SpeculativeConfig\(method='([^']*)', model=(?:'([^']*)'|None), num_spec_tokens=(\d+)")
 PROFILING = re.compile(r"CUDA graph memory profiling is (?:enabled|disabled).*")
 ERROR = re.compile(r"(?:^|\s)((?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception)): (.*)", re.MULTILINE)
-DEAD = re.compile(r"EngineDeadError|died unexpectedly|Engine core initialization failed|Application startup failed")
 STARTED = "Application startup complete."
+TOLD_TO = "as it was told to; what it says after that is not read as a failure"
 TRACEBACK = "Traceback (most recent call last)"
-STOPPING = "[shutdown] "  # from here on the engine was told to end, and its parts complain of each other
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,13 @@ class Finding:
 def look_into(file: Path) -> Finding:
     """A log or a metrics text. Raises ConfigError for a file that is neither, too large, or no text."""
     text = _text(file)
+    if not text.strip():
+        raise ConfigError(f"{file} is empty: the engine wrote nothing, so nothing can be read in it")
+    if file.suffix in PAGES or PAGE.match(text):
+        raise ConfigError(
+            f"{file} is neither an engine's log nor a /metrics text, though it may quote one; give an engine.log of a "
+            "boot, or what GET /metrics answered, or the folder of a run"
+        )
     if METRICS_LINE.search(text):
         return of_metrics(text, file.name)
     if not (LOG_LINE.search(text) or _known(text)):
@@ -78,7 +87,8 @@ def _known(text: str) -> bool:
     """Lines that are read here, in a log whose prefixes somebody cut off."""
     return bool(
         logs.kv(text) or logs.unknown_variables(text) or logs.attention_backend(text) or logs.worth_showing(text)
-        or speculation.lines(text) or fatal.find(text, {}) or DEAD.search(text)
+        or speculation.lines(text) or fatal.find(text, {}) or logs.crash(text)
+        or last_words.ARGUMENT.search(text)
     )  # fmt: skip
 
 
@@ -89,7 +99,9 @@ def _beside(file: Path, name: str, nothing: T) -> T:
         return nothing
     try:
         found = json.loads(beside.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except OSError as error:
+        raise ConfigError(f"{beside} beside the log cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{beside} beside the log is no JSON: {error}") from error
     if not isinstance(found, type(nothing)):
         raise ConfigError(f"{beside} beside the log holds {type(found).__name__}, wanted {type(nothing).__name__}")
@@ -98,15 +110,29 @@ def _beside(file: Path, name: str, nothing: T) -> T:
 
 def _declared(file: Path) -> frozenset[str]:
     """Variables that an overlay of ours or of the run's own reads: the engine does not know them, and that is right."""
-    plan = file.absolute().parents[2] / "plan.json" if len(file.absolute().parents) > RUN_DEPTH else file
-    empty: dict[str, Any] = {}
-    config = _beside(plan, "plan.json", empty).get("config", {})
-    search = [Path(path) for path in config.get("host", {}).get("overlay_path", ())]
+    search = [Path(path) for path in _overlay_path(file.absolute())]
     try:
         overlays = known([path for path in search if path.is_dir()])
     except OverlayError as error:
         raise ConfigError(str(error)) from error
     return frozenset(name for overlay in overlays.values() for name in overlay.variables)
+
+
+def _overlay_path(log: Path) -> list[str]:
+    """host.overlay_path of the run that a boot's log belongs to; empty for a log of somebody else's."""
+    run = next((folder.parent for folder in log.parents if folder.name == BOOTS), None)
+    if run is None:
+        return []
+    plan = run / "plan.json"
+    nothing: dict[str, Any] = {}
+    found: Any = _beside(plan, plan.name, nothing)
+    for key in ("config", "host", "overlay_path"):
+        if not isinstance(found, dict):
+            raise ConfigError(f"{plan}: what holds {key} is {type(found).__name__}, wanted a map")
+        found = found.get(key, [] if key == "overlay_path" else nothing)
+    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+        raise ConfigError(f"{plan}: config.host.overlay_path is {found!r}, wanted a list of folders")
+    return found
 
 
 def of_log(
@@ -120,13 +146,14 @@ def of_log(
 
     `declared` are variables that overlays read, so that the engine's warning about them is expected.
     """
-    lived, stopped, _ = text.partition(STOPPING)
+    lines, text = len(text.splitlines()), logs.engines_own(text)
+    lived = logs.lived(text)
     death = tuple(_death(lived, given, argv))
     useless = tuple(_useless(text, given, declared))
     code = ExitCode.FAIL if death else ExitCode.INVALID if useless else ExitCode.PASS
     rows = [
         *_identity(text),
-        *([("stopped", "as it was told to; what it says after that is not read as a failure")] if stopped else []),
+        *([("stopped", TOLD_TO)] if lived != text else []),
         *_decisions(lived),
         *_kv(text),
         *useless,
@@ -134,7 +161,7 @@ def of_log(
         *_speculation(text),
         *death,
     ]
-    head = f"engine log   {name}: {len(text.splitlines())} lines"
+    head = f"engine log   {name}: {lines} lines"
     return Finding((head, *(f"  {what:<{WIDTH}}{told}" for what, told in rows)), code)
 
 
@@ -214,21 +241,29 @@ def _interval(line: speculation.SpecLine) -> str:
 
 def _death(text: str, given: Mapping[str, str], argv: Sequence[str]) -> Rows:
     """Why the engine failed: the fatal line in its class, the errors above it, how a worker ended."""
+    if refused := last_words.ARGUMENT.search(text):
+        yield "failed", f"the engine refused its arguments: {refused[1]} (EngineFailedError, exit 1)"
     found = fatal.find(text, given)
     if found is not None:
         yield "failed", f"{found.sentence} ({_class_of(found)}): {logs.message(found.line)}"
-    dead = DEAD.search(text)
+    dead = logs.crash(text)
     broken_start = STARTED not in text and TRACEBACK in text and ERROR.search(text) is not None
     if found is None and (dead or broken_start):
-        yield "failed", f"{dead[0] if dead else 'an error before the start was complete'} (EngineFailedError, exit 1)"
+        yield "failed", f"{dead or 'an error before the start was complete'} (EngineFailedError, exit 1)"
     if found is None and not dead and not broken_start:
         return
-    for error, what in list(dict.fromkeys(ERROR.findall(text)))[:3]:
-        yield "error", f"{error}: {what.strip()}"
+    for told in list(dict.fromkeys(_errors(text)))[:3]:
+        yield "error", told
     if doubt := logs.unconfirmed(argv, text):
         yield "", doubt
     if workers := fatal.WORKER_DIED.findall(text):
         yield "worker", "; ".join(fatal.exit_words(int(code)) for code in dict.fromkeys(workers))
+
+
+def _errors(text: str) -> Iterator[str]:
+    """What the tracebacks end with; a validation error with the reason that stands below it."""
+    for error in ERROR.finditer(text):
+        yield f"{error[1]}: {error[2].strip()}{last_words.reason_below(text, error.end())}"
 
 
 def _class_of(found: fatal.Fatal) -> str:
@@ -241,43 +276,6 @@ def of_metrics(text: str, name: str) -> Finding:
         counters = metrics.parse(text)
     except InvalidError as error:
         raise ConfigError(f"{name}: {error}") from error
-    rows = [*_counters(counters, text), *_drafts(counters)]
+    rows = scrape.rows(counters, text)
     engines = ", ".join(sorted(counters.by_engine)) or "none"
     return Finding((f"/metrics     {name}: engines {engines}", *(f"  {what:<20}{told}" for what, told in rows)))
-
-
-def _counters(counters: metrics.Counters, text: str) -> Rows:
-    yield "running", f"{counters.running:g}"
-    for ours, names in metrics.ALIASES.items():
-        if not counters.has(ours):
-            yield ours, f"metric missing: none of {', '.join(names)} (missing is never 0)"
-            continue
-        there = [series for series in names if re.search(rf"^{series}[{{ ]", text, re.MULTILINE)]
-        left_out = f"; left out {', '.join(there[1:])}" if len(there) > 1 else ""
-        each = {engine: row[ours] for engine, row in sorted(counters.by_engine.items()) if ours in row}
-        by_engine = f"; by engine {', '.join(f'{e}: {v:g}' for e, v in each.items())}" if len(each) > 1 else ""
-        yield ours, f"{counters.total(ours):g}  ({there[0]}{left_out}{by_engine})"
-
-
-def _drafts(counters: metrics.Counters) -> Rows:
-    """Acceptance since the start, with its chain, and whether the counters agree with each other."""
-    counts = metrics.draft_counts(counters)
-    if counts is None or not counts.drafts:
-        yield "acceptance", "no drafts since the start: not speculating, or the counters are not wired (never 0 %)"
-        return
-    yield "acceptance", f"{counts.acceptance_length:.3f} tokens a step since the start, {_chain(counts)}"
-    if counters.has("accepted") and sum(counts.accepted) != counters.total("accepted"):
-        told = counters.total("accepted")
-        yield "", f"contradicts itself: positions add up to {sum(counts.accepted)}, accepted tokens are {told:g}"
-    if counters.has("prefix_queries") and counters.total("prefix_queries"):
-        share = 100 * counters.total("prefix_hits") / counters.total("prefix_queries")
-        preempted = counters.total("preemptions") if counters.has("preemptions") else float("nan")
-        yield "prefix hits", f"{share:.1f} % of the tokens asked for, beside {preempted:g} preemptions"
-
-
-def _chain(counts: DraftCounts) -> str:
-    plain = counts.rates_pp()
-    before = (counts.drafts, *counts.accepted)
-    given = [f"{100 * a / b:.0f} %" if b else "never reached" for a, b in zip(counts.accepted, before, strict=False)]
-    rates = ", ".join(f"pos{i} {rate:.1f} %" for i, rate in enumerate(plain, 1))
-    return f"{rates}; each given the one before: {', '.join(given[1:])}"

@@ -5,20 +5,23 @@ The journal is one JSON object a line; a line that a kill cut short is dropped o
 
 import fcntl
 import json
+import math
 import os
 import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from campaign.errors import CampaignError, ConfigError, SkippedError
+from campaign.errors import CampaignError, ConfigError, DriftError, SkippedError
 from campaign.evidence import Answer, BootRecord, DraftCounts, KvFacts, WitnessRow
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+REGISTERED: dict[str, type] = {"run_id": str, "claims_digest": str, "config": dict, "arms": dict}
+_KINDS = {str: "text", dict: "a map"}
 
 
 def dumps(value: object, indent: int | None = None) -> str:
@@ -61,7 +64,9 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"no such file: {path}") from error
-    except ValueError as error:
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not JSON: {error}") from error
 
 
@@ -73,6 +78,7 @@ class RunFolder:
         self.plan = path / "plan.json"
         self.journal = path / "journal.jsonl"
         self.result = path / "result.json"
+        self.manifest = path / "overlays.json"
 
     @classmethod
     def create(cls, runs_dir: Path, run_id: str) -> "RunFolder":
@@ -114,16 +120,66 @@ class RunFolder:
         self.append({"event": "boot", "time_unix_s": time.time(), "boot": plain(boot)})
 
     def events(self) -> list[dict[str, Any]]:
-        """All whole lines; a torn last line is dropped."""
+        """All whole lines; a torn last line is dropped. Raises ConfigError with the number of a line that is broken."""
+        return [event for _, event in self._numbered()]
+
+    def _numbered(self) -> Iterator[tuple[int, dict[str, Any]]]:
         if not self.journal.exists():
-            return []
+            return
         whole = self.journal.read_bytes().split(b"\n")[:-1]  # split first: a torn line may end inside a syllable
-        return [json.loads(line) for line in whole if line.strip()]
+        for number, line in enumerate(whole, 1):
+            if line.strip():
+                try:
+                    event = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise self._broken(number, "it is no JSON") from error
+                if not isinstance(event, dict):
+                    raise self._broken(number, f"it holds {_kind(event)}, wanted a map")
+                yield number, event
+
+    def _broken(self, number: int, why: str) -> ConfigError:
+        return ConfigError(f"{self.journal}:{number}: {why}; put the line back as it was, or start a new run")
 
     def records(self) -> tuple[BootRecord, ...]:
-        """The finished boots, in order; a boot that ran twice (after a kill) counts by its last line."""
-        boots = {e["boot"]["index"]: record(e["boot"]) for e in self.events() if e["event"] == "boot"}
+        """The finished boots, in order; a boot that ran twice (after a kill) counts by its last line.
+
+        Raises ConfigError with the number of a line that is no event, or no boot of this version.
+        """
+        boots: dict[int, BootRecord] = {}
+        for number, event in self._numbered():
+            if "event" not in event:
+                raise self._broken(number, "it is no event")
+            if event["event"] == "boot" or "boot" in event:
+                try:
+                    found = record(event.get("boot"))
+                except ConfigError as error:
+                    raise self._broken(number, str(error)) from error
+                if event["event"] == "boot":
+                    boots[found.index] = found
         return tuple(boots[index] for index in sorted(boots))
+
+    def registered(self) -> dict[str, Any]:
+        """plan.json, with all in it that a run is gone on with. Raises ConfigError with what is missing."""
+        data = read_json(self.plan)
+        if not isinstance(data, dict):
+            raise ConfigError(f"{self.plan} holds {_kind(data)}, wanted the plan of a run")
+        arms = data.get("arms")
+        found = data | ({f"arms.{name}": arm for name, arm in arms.items()} if isinstance(arms, dict) else {})
+        for name, kind in (REGISTERED | {key: dict for key in found if key.startswith("arms.")}).items():
+            if not isinstance(found.get(name), kind):
+                there = _kind(found[name]) if name in found else "missing"
+                raise ConfigError(f"{self.plan}: {name} is {there}, wanted {_KINDS[kind]}; it is not the plan of a run")
+        return data
+
+    def keep_manifest(self, rows: Mapping[str, object]) -> None:
+        """overlays.json: the composed manifest of each arm, as verified first. Raises DriftError if it is now other."""
+        if not self.manifest.exists():
+            write_json(self.manifest, rows)
+        elif read_json(self.manifest) != json.loads(dumps(rows)):
+            raise DriftError(
+                f"{self.manifest}: the overlays, or the files of the engine under them, are no longer what this run "
+                "began with; put them back, or start a new run"
+            )
 
 
 def plain(boot: BootRecord) -> dict[str, Any]:
@@ -131,13 +187,28 @@ def plain(boot: BootRecord) -> dict[str, Any]:
     return asdict(boot)
 
 
-def record(data: dict[str, Any]) -> BootRecord:
-    """The inverse of `plain`. Raises ConfigError on a record of another schema."""
+def record(data: Any) -> BootRecord:
+    """The inverse of `plain`. Raises ConfigError on a record of another schema, or with a value of another kind."""
     wanted = {f.name for f in fields(BootRecord)}
+    if not isinstance(data, dict):
+        raise ConfigError(f"a boot record is a map, found {_kind(data)}")
     if data.keys() != wanted:
         raise ConfigError(
             f"a boot record has keys {sorted(data.keys() ^ wanted)} too many or too few: another version?"
         )
+    try:
+        found = _record(data)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"a boot record cannot be read: {error} ({type(error).__name__})") from error
+    for name, hint in get_type_hints(BootRecord).items():
+        if not _fits(getattr(found, name), hint):
+            raise ConfigError(
+                f"a boot record's {name} holds {_kind(data[name])}, or something in it is of another kind"
+            )
+    return found
+
+
+def _record(data: dict[str, Any]) -> BootRecord:
     nested = dict(data)
     nested["natural"] = _counts(data["natural"])
     nested["window"] = _counts(data["window"])
@@ -147,6 +218,32 @@ def record(data: dict[str, Any]) -> BootRecord:
     nested["witness"] = tuple(WitnessRow(**row) for row in data["witness"])
     nested["log_tail"] = tuple(data["log_tail"])
     return BootRecord(**nested)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the kind that a field is declared as, down to its last part."""
+    inner, kind = get_args(hint), get_origin(hint)
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        return type(value) is hint and all(_fits(getattr(value, name), part) for name, part in hints.items())
+    if kind is tuple:
+        return isinstance(value, tuple) and all(_fits(part, inner[0]) for part in value)
+    if kind is dict:
+        return isinstance(value, dict) and all(_fits(part, inner[1]) for part in value.values())
+    if kind is Literal:
+        return type(value) is str and value in inner
+    return any(_fits(value, one) for one in inner) if inner else _is_plain(value, hint)
+
+
+def _is_plain(value: Any, hint: Any) -> bool:
+    """A truth value is no number, and a number is finite."""
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+
+
+def _kind(value: object) -> str:
+    return {dict: "a map", list: "a list", str: "text", type(None): "nothing"}.get(type(value), type(value).__name__)
 
 
 def _counts(data: dict[str, Any] | None) -> DraftCounts | None:

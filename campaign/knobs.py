@@ -8,6 +8,7 @@ from typing import Any
 
 from campaign.config import Written
 from campaign.errors import ConfigError
+from campaign.origins import quoting
 from overlays.errors import OverlayError
 from overlays.knobs import knobs_of
 from overlays.manifest import known
@@ -90,7 +91,7 @@ def read(where: str, knob: Knob, value: Any) -> str:
     if isinstance(value, bool):
         raise ConfigError(
             f"{where}: found the YAML truth value {str(value).lower()}, wanted text, one of {wanted}; "
-            f'quote it: "{knob.values[-1]}"'
+            f"{quoting(where, knob.values[-1])}"
         )
     if str(value) not in knob.values or not isinstance(value, str | int | float):
         raise ConfigError(f"{where}: found {str(value)!r}, wanted one of {wanted}")

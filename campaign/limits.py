@@ -10,6 +10,10 @@ from typing import Any
 from campaign.errors import ConfigError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")  # an experiment's name becomes a folder, a tag, a served model name
+NEVER_EMPTY = (  # `key=` on the command line is an empty text, which as a path would be the current folder
+    "engine.profile", "engine.python", "host.runs_dir", "host.cache_dir", "workload.prompts", "model.target",
+    "model.drafter", "tracking.uri",
+)  # fmt: skip
 NOT_NULL = {"none", "null", "nil", "~"}
 RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, in the unit of its name
     "host.port": (1, 65535),
@@ -78,5 +82,7 @@ def _check_texts(node: Any, where: str) -> None:
                 _check_texts(value[key], f"{path}.{key}.")
         elif field.type == list[str]:
             _check_list(path, value)
+        elif value == "" and path in NEVER_EMPTY:
+            raise ConfigError(f"{path}: found an empty text, wanted a value; write null for nothing where it may be")
         elif isinstance(value, str) and value.lower() in NOT_NULL:
             raise ConfigError(f"{path}: found the text {value!r}; write null for nothing")

@@ -11,7 +11,10 @@ what is changed most
   bracket.schedule='ABBA'     other boots, A is base, B is candidate
   workload.max_tokens=128     tokens of each answer in the window
   arms.candidate.knobs.async_dflash=0      a knob of a staged overlay; new names need no +
-  arms.base.serve.max_num_seqs=8           a serve argument of the engine
+  arms.base.serve.max_num_seqs=8           a serve argument of the engine (--max-num-seqs 8)
+  engine.knobs.prefix_cache=1              the same for both arms: a knob that needs no overlay (auto, 0, 1)
+  engine.serve.max_num_seqs=8              ... a serve argument; max_model_len is engine.serve.max_model_len
+  engine.env.OMP_NUM_THREADS='"2"'         ... a variable; it is text, so it is quoted twice
   claims.step_rate.gate_pct=-5             the bound that must be shown
   engine.profile=FILE         a team's .env file; of two values of one thing the stronger counts:
                               command line > experiment > profile > default (dry_run=true shows who wrote each)
@@ -20,7 +23,7 @@ what is changed most
 other verbs
   boot exp=exp8 arm=candidate   the probe: one arm staged, checked, witnessed and held until Ctrl-C
   resume RUN_ID                 continue a run that was killed; finished boots are kept
-  import RUN_ID                 bring a run's results into MLflow (again)
+  import RUN_ID                 bring a run's results into MLflow (again); a probe has none to resume or import
   inspect RUN_ID                show what a run found
   inspect FILE                  what an engine log (or a saved /metrics text) says; 1 if it shows a failed engine
   (a RUN_ID is a folder in runs/; a path to such a folder does as well)

@@ -56,6 +56,10 @@ class Counters:
         """Whether any engine exposes the metric."""
         return any(name in row for row in self.by_engine.values())
 
+    def moved(self) -> tuple[str, ...]:
+        """Of a difference of two scrapes: what is not 0 in it, by our names."""
+        return tuple(dict.fromkeys(name for row in self.by_engine.values() for name, value in row.items() if value))
+
     def accepted(self) -> tuple[float, ...]:
         """Accepted tokens per draft position, summed over engines; a gap is 0."""
         last = max((position for row in self.accepted_at.values() for position in row), default=0)

@@ -17,6 +17,7 @@ EXPERIMENTS = "exp/"
 UNREAD = "an interpolation"  # what was overridden is shown, not resolved
 MISSING = object()
 BEFORE_QUOTE = re.compile(r'(\\*)("|$)')
+PATH = re.compile(r"\w+(?:\.\w+)+")
 PLAIN = re.compile(r"[A-Za-z0-9_./:-]+")
 Kind = Literal["serve", "env", "passed"]
 
@@ -150,6 +151,13 @@ def typed(path: str, value: str) -> str:
     """A value as it is typed on the command line; a variable is quoted, because a bare 1 would be a number."""
     plain = PLAIN.fullmatch(value) and not path.startswith("engine.env.")
     return f"{path}={value}" if plain else quoted(path, value)
+
+
+def quoting(path: str, value: object) -> str:
+    """How a value that was read as something else is written as text, in a file and where a shell takes quotes away."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    typed_too = f" in a file, {quoted(path, text)} on the command line" if PATH.fullmatch(path) else ""
+    return f'quote it: "{text}"{typed_too}'
 
 
 def quoted(path: str, value: str) -> str:

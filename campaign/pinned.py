@@ -5,6 +5,7 @@ and a wrong choice are refused without a boot. Pure.
 """
 
 import json
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,8 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from campaign.confidential import refuse_keys
 from campaign.errors import ConfigError
 from campaign.limits import NOT_NULL, near
+from campaign.origins import quoting
 
 FOLDER = Path(__file__).parent / "serve_arguments"
 OURS = (  # the runner sets these itself, or they start no engine
@@ -27,9 +30,58 @@ OURS = (  # the runner sets these itself, or they start no engine
     "spec_tokens",
     "help",
 )
+PLAIN_HTTP = "moves the server from the plain HTTP that the runner speaks"
+ONE_ENGINE = "makes several engines, whose ranks and counters the runner cannot tell apart"
+TEXT = "takes away the texts that the prompts are"
+REFUSED = {  # each would cost a boot, or go past what is checked here; and why
+    "config": "brings in arguments that nobody checks; write them below engine.serve",
+    "data_parallel_address": ONE_ENGINE,
+    "data_parallel_external_lb": ONE_ENGINE,
+    "data_parallel_hybrid_lb": ONE_ENGINE,
+    "data_parallel_multi_port_external_lb": ONE_ENGINE,
+    "data_parallel_rank": ONE_ENGINE,
+    "data_parallel_rpc_port": ONE_ENGINE,
+    "data_parallel_start_rank": ONE_ENGINE,
+    "data_parallel_supervisor_port": ONE_ENGINE,
+    "disable_log_stats": "takes away the counters that the gates read",
+    "enable_elastic_ep": ONE_ENGINE,
+    "enable_ssl_refresh": PLAIN_HTTP,
+    "fail_on_environ_validation": "ends the engine at the runner's own variables",
+    "grpc": PLAIN_HTTP,
+    "headless": "starts no server that could be asked",
+    "log_config_file": "takes away the log that the runner reads",
+    "master_addr": ONE_ENGINE,
+    "master_port": ONE_ENGINE,
+    "middleware": "puts code that nobody pinned before the engine; that is what an overlay is for",
+    "node_rank": ONE_ENGINE,
+    "root_path": "moves the paths that the runner asks",
+    "skip_tokenizer_init": TEXT,
+    "ssl_ca_certs": PLAIN_HTTP,
+    "ssl_cert_reqs": PLAIN_HTTP,
+    "ssl_certfile": PLAIN_HTTP,
+    "ssl_ciphers": PLAIN_HTTP,
+    "ssl_keyfile": PLAIN_HTTP,
+    "tokens_only": TEXT,
+    "uds": "moves the server to a socket that the runner does not ask",
+}
+ONLY_ONE = (  # engine_report answers for one API server and one engine; more make ranks that nobody waits for
+    "api_server_count",
+    "data_parallel_size",
+    "data_parallel_size_local",
+    "nnodes",
+    "prefill_context_parallel_size",
+)
 SECRET = ("api_key", "hf_token")  # never in argv
-INTEGER = re.compile(r"-?\d+")
-HUMAN = re.compile(r"\d+(\.\d+)?[kKmMgGtT]")  # 2k, 1.5M: the engine reads these itself
+INTEGER = re.compile(r"-?\d{1,40}")
+HUMAN = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([kmgt])|(\d{1,15})([KMGT])")  # 1.5k is 1500; 2K is 2048
+THOUSANDS = {letter: power for power, letter in enumerate("kmgt", start=1)}
+AUTO = "auto"
+BOUNDS = {  # as the engine's own fields name them
+    "ge": (operator.ge, "at least"),
+    "gt": (operator.gt, "more than"),
+    "le": (operator.le, "at most"),
+    "lt": (operator.lt, "less than"),
+}
 NUMBER = re.compile(r"-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 SWITCH_WORDS = {"1": True, "true": True, "0": False, "false": False}
 
@@ -39,12 +91,16 @@ class Argument:
     """One serve argument: switch, int, float, json, choice or text; `words` are texts it takes beside its type.
 
     Where it takes `several` values, a list becomes a tuple: its items are words of their own on the command line.
+    A `human` number may be written 2k. `bounds` are those of BOUNDS; of an `only_one` the runner bears no more.
     """
 
     takes: str
     choices: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     several: bool = False
+    human: bool = False
+    bounds: tuple[tuple[str, float], ...] = ()
+    only_one: bool = False
 
     def read(self, where: str, value: Any) -> Any:
         """The value in one spelling (a number as a number, JSON as data). Raises ConfigError; null stays null."""
@@ -58,7 +114,9 @@ class Argument:
             return tuple(replace(self, several=False).item(f"{where}[{i}]", each) for i, each in enumerate(value))
         found = READERS[self.takes](value, self)
         if found is None:
-            raise ConfigError(f"{where}: found {value!r}, wanted {self.wanted}{self._hint(value)}")
+            raise ConfigError(f"{where}: found {value!r}, wanted {self.wanted}{self._hint(where, value)}")
+        refuse_keys(where, found)
+        self._check_bounds(where, found)
         return found
 
     def item(self, where: str, value: Any) -> Any:
@@ -86,11 +144,20 @@ class Argument:
             "choice": f"one of {', '.join(self.choices)}",
         }[self.takes] + words
 
-    def _hint(self, value: Any) -> str:
+    def _check_bounds(self, where: str, found: Any) -> None:
+        if not isinstance(found, int | float):
+            return
+        wanted = [f"{BOUNDS[name][1]} {limit:g}" for name, limit in self.bounds if not BOUNDS[name][0](found, limit)]
+        if self.only_one and found != 1:
+            wanted.append("1: the runner asks one engine behind one API server")
+        if wanted:
+            raise ConfigError(f"{where}: found {found}, wanted {' and '.join(wanted)}")
+
+    def _hint(self, where: str, value: Any) -> str:
         if self.takes == "choice":
             return near(str(value), self.choices)
         if self.takes == "text":
-            return f'; quote it: "{value}"'
+            return f"; {quoting(where, value)}"
         return ": it is a switch" if self.takes == "switch" else ""
 
 
@@ -98,12 +165,21 @@ def _switch(value: Any, _: Argument) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _int(value: Any, _: Argument) -> int | str | None:
+def _int(value: Any, argument: Argument) -> int | str | None:
+    """A number; -1 is "auto" where the engine knows that word, and 2k a number where it reads it."""
+    if isinstance(value, str) and value.isascii() and INTEGER.fullmatch(value):
+        value = int(value)
     if isinstance(value, int):
-        return value
-    if not isinstance(value, str) or not value.isascii():
-        return None
-    return int(value) if INTEGER.fullmatch(value) else value if HUMAN.fullmatch(value) else None
+        return AUTO if value == -1 and AUTO in argument.words else value
+    found = HUMAN.fullmatch(value) if argument.human and isinstance(value, str) and value.isascii() else None
+    return None if found is None else _counted(found)
+
+
+def _counted(found: re.Match[str]) -> int:
+    """As the engine counts: a small letter is a power of 1000, a capital one of 1024."""
+    if found[2]:
+        return int(float(found[1]) * 1000 ** THOUSANDS[found[2]])
+    return int(int(found[3]) * 1024 ** THOUSANDS[found[4].lower()])
 
 
 def _float(value: Any, _: Argument) -> int | float | None:
@@ -142,11 +218,14 @@ class Pinned:
     version: str
     arguments: Mapping[str, Argument]
     variables: frozenset[str]
+    methods: tuple[str, ...]  # of drafting
 
     def argument(self, where: str, name: str) -> Argument:
         """The argument of that name, for a value found at `where`. Raises ConfigError when nobody may set it."""
         if name in OURS:
             raise ConfigError(f"{where}: the runner sets {name} itself (model.*, host.port); leave it out")
+        if name in REFUSED:
+            raise ConfigError(f"{where}: {name} {REFUSED[name]}; leave it out")
         if name in SECRET:
             raise ConfigError(f"{where}: a secret must not stand in an argument list; use engine.pass_env")
         if name not in self.arguments:
@@ -165,10 +244,17 @@ def load(version: str) -> Pinned:
             f"no serve-argument list for engine version {version} (there is {', '.join(have)}): make serve-arguments"
         )
     plain = json.loads(path.read_text(encoding="utf-8"))
-    arguments = {name: _argument(entry) for name, entry in plain["arguments"].items()}
-    return Pinned(version, arguments, frozenset(plain["variables"]))
+    arguments = {name: _argument(name, entry) for name, entry in plain["arguments"].items()}
+    return Pinned(version, arguments, frozenset(plain["variables"]), tuple(plain["methods"]))
 
 
-def _argument(entry: dict[str, Any]) -> Argument:
-    choices, words = tuple(entry.get("choices", ())), tuple(entry.get("words", ()))
-    return Argument(entry["takes"], choices, words, bool(entry.get("list", False)))
+def _argument(name: str, entry: dict[str, Any]) -> Argument:
+    return Argument(
+        entry["takes"],
+        tuple(entry.get("choices", ())),
+        tuple(entry.get("words", ())),
+        several=bool(entry.get("list", False)),
+        human=bool(entry.get("human", False)),
+        bounds=tuple((bound, entry[bound]) for bound in BOUNDS if bound in entry),
+        only_one=name in ONLY_ONE,
+    )

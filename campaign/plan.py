@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from campaign import contrast, feasible
 from campaign.arms import ResolvedArm, digest, resolve
 from campaign.checks import Prompt, load_prompts
 from campaign.config import Campaign, ClaimConfig, ClaimKindName, to_plain
-from campaign.errors import ConfigError, InvalidError
+from campaign.errors import ConfigError
 from campaign.evidence import Evidence
 from campaign.names import BASE, CANDIDATE, acceptance_pp
 from verdict.claims import Claim, ClaimKind, Direction
@@ -102,22 +103,12 @@ def make(campaign: Campaign, run_id: str) -> Plan:
         }
     )
     flipped = campaign.bracket.mirror and coin(claims_digest, run_id)
-    _check_arms_differ(arms, claims)
-    _check_lengths(campaign, arms, prompts)
+    contrast.require_planned(arms, claims)
+    feasible.check(campaign, arms, prompts)
     shown = mirrored(schedule) if flipped else schedule
     plan = Plan(run_id, campaign, shown, flipped, claims, claims_digest, arms, prompts, _history(campaign))
     _check_power(plan)
     return plan
-
-
-def _check_lengths(campaign: Campaign, arms: dict[str, ResolvedArm], prompts: dict[str, tuple[Prompt, ...]]) -> None:
-    """No answer may be longer than the engine's longest request: it would be refused after the boot."""
-    lengths = [dict(arm.serve).get("max_model_len") for arm in arms.values()]
-    known = [length for length in lengths if isinstance(length, int)]
-    asked = {f"prompt {p.id}": p.max_tokens for found in prompts.values() for p in found}
-    for where, tokens in {"workload": campaign.workload.max_tokens, **asked}.items():
-        if known and tokens >= min(known):
-            raise ConfigError(f"{where}: max_tokens {tokens} leaves no room for a prompt in max_model_len {min(known)}")
 
 
 def _two_arms(campaign: Campaign) -> tuple[str, ...]:
@@ -222,17 +213,6 @@ def _check_metric(name: str, config: ClaimConfig) -> None:
     if config.metric not in METRICS + positions:
         raise ConfigError(
             f"claims.{name}: no metric {config.metric!r}; there are {', '.join(METRICS)}, {positions[0]}, ..."
-        )
-
-
-def _check_arms_differ(arms: dict[str, ResolvedArm], claims: dict[str, Claim]) -> None:
-    """Arms that ask for the same are INVALID, unless sameness is what is claimed (exp=aa)."""
-    if any(c.kind is ClaimKind.no_difference for c in claims.values()):
-        return
-    if arms[BASE].digest == arms[CANDIDATE].digest:
-        raise InvalidError(
-            "arms identical: base and candidate ask for the same overlays, knobs, serve arguments and environment; "
-            "nothing could be measured (exp=aa is the experiment for equal arms)"
         )
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from campaign.arms import digest
 from campaign.engine.port import listener
 from campaign.errors import ConfigError, DriftError, HostUnfitError, InvalidError
 from campaign.plan import Plan
@@ -71,16 +70,6 @@ def _check_models(plan: Plan) -> None:
     for key, path in (("target", model.target), ("drafter", model.drafter)):
         if path is not None and path.startswith("/") and not (Path(path) / "config.json").is_file():
             raise ConfigError(f"model.{key}: no config.json in {path}; `make testbed` rebuilds the toy pair")
-
-
-def model_stamp(plan: Plan) -> str:
-    """What the model folders hold: name, size and time of every file. A model may be too big to hash at each boot."""
-    model = plan.campaign.model
-    folders = [Path(p) for p in (model.target, model.drafter) if p is not None and Path(p).is_dir()]
-    found = [
-        (str(f), f.stat().st_size, f.stat().st_mtime_ns) for d in folders for f in sorted(d.rglob("*")) if f.is_file()
-    ]
-    return digest(found)
 
 
 def _check_disk(plan: Plan) -> None:

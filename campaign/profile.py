@@ -29,6 +29,8 @@ class Line:
 
 def read(path: Path) -> tuple[Line, ...]:
     """The assignments of a profile file, in order. Raises ConfigError with file and line."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ConfigError(f"engine.profile: {path} is no file; wanted KEY=value lines")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -64,7 +66,7 @@ def _line(raw: str, number: int, where: str) -> Line | None:
         raise ConfigError(f"{where}: found a control character; wanted one KEY=value a line, as plain text")
     match = LINE.fullmatch(text)
     if match is None:
-        raise ConfigError(f"{where}: found {_shown(text)}; wanted KEY=value, without spaces around '=', or a # comment")
+        raise ConfigError(f"{where}: wanted KEY=value, without spaces around '=', or a # comment")  # may be a secret
     return Line(match[1], _value(match[2], where), number)
 
 
@@ -89,8 +91,3 @@ def _unquoted(text: str, where: str) -> str:
     if EXPANDED.search(re.sub(r"\\.", "", match[1])):
         raise ConfigError(f"{where}: nothing is expanded in a profile; write the value out, or put it in single quotes")
     return ESCAPED.sub(r"\1", match[1])
-
-
-def _shown(text: str) -> str:
-    """A line that could not be read, without what may be its value."""
-    return repr(text.partition("=")[0][:40])

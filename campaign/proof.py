@@ -6,7 +6,7 @@ from typing import Any
 
 from campaign.arms import ResolvedArm, spelled
 from campaign.config import Model
-from campaign.engine import kv, local, witness
+from campaign.engine import behaved, kv, local, witness
 from campaign.engine.arguments import PREFIX
 from campaign.engine.logs import worth_showing
 from campaign.engine.reports import EVERY_ROLE, Place, Report
@@ -107,9 +107,26 @@ def _shown(record: BootRecord, argument: str) -> bool:
     return bool(layers & {"resolved", "behaved"})
 
 
+def as_the_other_arm_must(
+    arms: Mapping[str, ResolvedArm], arm: str, before: tuple[Report, ...], after: tuple[Report, ...]
+) -> dict[str, str]:
+    """For the record: what the other arm's knobs must make an engine do, and whether this one does it too."""
+    asked_there = [
+        (value.knob.name, value.witness.behaved)
+        for name, other in arms.items()
+        for value in other.knobs
+        if name != arm and value.witness is not None
+    ]
+    rows = [row for knob, bounds in asked_there for row in behaved.rows(knob, bounds, before, after)]
+    holds = {f"{row.knob}.{row.what}": row.ok for row in rows}
+    return {"other_arms_behaviour": json.dumps(holds, sort_keys=True)} if holds else {}
+
+
 def require(rows: tuple[WitnessRow, ...]) -> None:
     """Raises InvalidError with the first layer that does not hold, what was asked for it, and how many do not."""
     broken = witness.not_ok(rows)
+    named = [row for row in broken if row.what != witness.UNKNOWN]  # its count stands beside a row for each name
+    broken = tuple(named) or broken
     if broken:
         asked_for = next((r.found for r in rows if r.knob == broken[0].knob and r.layer == "asked" and r.ok), "")
         given = f" (asked: {asked_for})" if asked_for and broken[0].layer != "asked" else ""

@@ -1,8 +1,10 @@
 """The page of a run, report.md and report.html: verdict, gates, bracket plots, and what they were made of."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from campaign import report_tables as tables
+from campaign.arms import ResolvedArm
 from campaign.bracket_figure import panels
 from campaign.config import Campaign
 from campaign.disclosure import may_show_effect, may_show_readings, shown
@@ -18,16 +20,26 @@ from verdict.words import Verdict
 
 
 def write(
-    run_dir: Path, campaign: Campaign, evidence: Evidence, results: tuple[GateResult, ...], verdict: Verdict
+    run_dir: Path,
+    campaign: Campaign,
+    evidence: Evidence,
+    results: tuple[GateResult, ...],
+    verdict: Verdict,
+    arms: Mapping[str, ResolvedArm],
 ) -> None:
     """Write report.md and report.html into the run folder, each aside and renamed."""
-    page = make_page(run_dir.name, campaign, evidence, results, verdict)
+    page = make_page(run_dir.name, campaign, evidence, results, verdict, arms)
     write_text(run_dir / "report.md", to_markdown(page))
     write_text(run_dir / "report.html", to_html(page))
 
 
 def make_page(
-    run_id: str, campaign: Campaign, evidence: Evidence, results: tuple[GateResult, ...], verdict: Verdict
+    run_id: str,
+    campaign: Campaign,
+    evidence: Evidence,
+    results: tuple[GateResult, ...],
+    verdict: Verdict,
+    arms: Mapping[str, ResolvedArm],
 ) -> Page:
     """All that is on the page; no effect where none may be told (house.md)."""
     told = shown(results, verdict, evidence)
@@ -38,6 +50,7 @@ def make_page(
         *(_plots(evidence, told, campaign.host.name) if has_effect else []),
         tables.acceptance(evidence) if has_effect else None,
         tables.boots(evidence, has_readings),
+        *tables.arms(arms),
         *tables.witnesses(evidence),
         tables.facts(campaign, evidence),
     ]

@@ -1,8 +1,11 @@
 """The tables of a report: evidence as rows of text. A value that is not there is a dash, never a zero."""
 
 import re
+from collections.abc import Mapping
 
+from campaign.arms import ResolvedArm
 from campaign.config import Campaign
+from campaign.console import format_settings
 from campaign.evidence import BootRecord, DraftCounts, Evidence
 from campaign.gates.base import GateResult
 from campaign.gates.footing import ARM_OF, boot_name, sound
@@ -98,6 +101,18 @@ def _position(counts: DraftCounts, place: int) -> tuple[str, str]:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} % ({part}/{whole})" if whole else ABSENT
+
+
+def arms(resolved: Mapping[str, ResolvedArm]) -> list[Listing]:
+    """What was asked of each arm, who wrote it and what it goes over; a passed variable is its name alone."""
+    return [
+        Listing(
+            f"Arm {name}",
+            (f"overlays {', '.join(o.name for o in arm.overlays) or 'none'}", *format_settings(arm)),
+            "; ".join(arm.notes),
+        )
+        for name, arm in resolved.items()
+    ]
 
 
 def witnesses(evidence: Evidence) -> list[Table]:

@@ -1,9 +1,10 @@
-"""The bracket: its boots in order, each journaled before the next, then the gates. Reads as the run does."""
+"""The bracket: its boots in order, each journaled once its outcome is known, then the gates. Reads as the run does."""
 
-import json
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from typing import Any
 
-from campaign import attempts
+from campaign import attempts, contrast, stamps
 from campaign.console import format_boot
 from campaign.disclosure import shown
 from campaign.errors import DriftError, ExitCode, InvalidError, worst
@@ -11,10 +12,8 @@ from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
 from campaign.names import BASE, CANDIDATE
 from campaign.plan import Plan
-from campaign.preflight import model_stamp
 from campaign.proof import unproven
 from campaign.trial import Bench
-from verdict.claims import ClaimKind
 from verdict.words import Verdict
 
 CODES = {
@@ -26,6 +25,9 @@ CODES = {
 }
 WORDS = {code: word for word, code in CODES.items()}
 WORD_WIDTH = 14
+NO_DATA: dict[str, Any] = {  # of a boot that was not what was asked: no number may be made of it
+    "metrics": {}, "natural": None, "by_prompt": {}, "window": None, "answers": (),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,19 +44,26 @@ def run_bracket(bench: Bench) -> Outcome:
     """All boots that the journal does not hold yet, then the verdict. Stops at the first boot that is not ok."""
     records = [record for record in bench.folder.records() if record.status != "void"]  # a void boot is run again
     _check_unchanged(bench, records)
-    left = bench.plan.boots[len(records) :]
+    ended = bool(records) and records[-1].status != "ok"
+    left = () if ended else bench.plan.boots[len(records) :]
     machine = attempts.watch(bench, left[0]) if left else None
     for boot in left:
         if records and records[-1].status != "ok":
             break
-        _check_models(bench.plan, records)
+        _check_stamps(bench, records)
         assert machine is not None
-        record = _proven_unlike(bench.plan, records, attempts.run(bench, boot, machine))
+        record = attempts.run(bench, boot, machine, lambda found: _kept(bench, records, found))
         records.append(record)
-        bench.folder.keep(record)
         for line in format_boot(record, len(bench.plan.boots), _left_s(bench.plan, records)):
             bench.say(line)
     return judge(bench.plan, tuple(records))
+
+
+def _kept(bench: Bench, records: list[BootRecord], record: BootRecord) -> BootRecord:
+    """The record as it counts, in the journal: from here on neither a kill nor an interruption can lose it."""
+    record = _proven_unlike(bench.plan, records, record)
+    bench.folder.keep(record)
+    return record
 
 
 def _left_s(plan: Plan, records: list[BootRecord]) -> float | None:
@@ -65,8 +74,8 @@ def _left_s(plan: Plan, records: list[BootRecord]) -> float | None:
 
 
 def _check_unchanged(bench: Bench, records: list[BootRecord]) -> None:
-    """A resumed run must go on with the engine and the models it began with. Raises DriftError."""
-    _check_models(bench.plan, records)
+    """A resumed run must go on with the engine and the surroundings it began with. Raises DriftError."""
+    _check_stamps(bench, records)
     for record in records:
         now = bench.stages[record.arm].digest
         if record.facts.get("stage", now) != now:
@@ -76,48 +85,25 @@ def _check_unchanged(bench: Bench, records: list[BootRecord]) -> None:
             )
 
 
-def _check_models(plan: Plan, records: list[BootRecord]) -> None:
-    now = model_stamp(plan)
-    changed = [r for r in records if r.facts.get("model", now) != now]
-    if changed:
-        raise DriftError(
-            f"files of the model changed since boot {changed[0].index:02d}-{changed[0].letter} "
-            f"({plan.campaign.model.target}, {plan.campaign.model.drafter}); boots of two models make no bracket"
-        )
+def _check_stamps(bench: Bench, records: list[BootRecord]) -> None:
+    now = {arm: stamps.take(bench.plan, arm, bench.site, os.environ) for arm in {r.arm for r in records}}
+    for record in records:
+        why = stamps.changed(bench.plan, record.facts, now[record.arm], bench.site)
+        if why:
+            raise DriftError(f"since boot {record.index:02d}-{record.letter}: {why}, or start a new run")
 
 
 def _proven_unlike(plan: Plan, records: list[BootRecord], record: BootRecord) -> BootRecord:
-    """The record; invalid when the other arm already showed all that the candidate's knobs are to change."""
-    if any(c.kind is ClaimKind.no_difference for c in plan.claims.values()) or record.status != "ok":
+    """The record; invalid when the other arm already showed all that a knob of its arm was to change."""
+    if contrast.sameness_claimed(plan.claims) or record.status != "ok":
         return record
-    both = {r.arm: json.loads(r.facts["resolved"]) for r in [*records, record] if r.status == "ok"}
-    if both.keys() != {BASE, CANDIDATE}:
-        return record
+    shown = {r.arm: contrast.Shown.of(r.facts) for r in [*records, record] if r.status == "ok"}
     try:
-        _require_unlike(plan, both, {r.arm: r.facts["stage"] for r in [*records, record] if r.status == "ok"})
+        if shown.keys() == {BASE, CANDIDATE}:
+            contrast.require_shown(plan.arms, shown)
     except InvalidError as error:
-        return BootRecord(record.index, record.letter, record.arm, "invalid", str(error), facts=record.facts)
+        return replace(record, status="invalid", reason=str(error), **NO_DATA)
     return record
-
-
-def _require_unlike(plan: Plan, resolved: dict[str, dict[str, object]], stages: dict[str, str]) -> None:
-    if stages[BASE] == stages[CANDIDATE] and _lasting(resolved[BASE]) == _lasting(resolved[CANDIDATE]):
-        raise InvalidError(
-            "arms identical: both engines run the same files and, as far as they show, resolved the same configuration"
-        )
-    base = {k.knob.name: k.value for k in plan.arms[BASE].knobs}
-    for value in plan.arms[CANDIDATE].knobs:
-        wanted = [key for key in (value.witness.resolved if value.witness else {}) if not key.startswith("overlays.")]
-        if not wanted or base.get(value.knob.name) == value.value:
-            continue
-        if all(resolved[BASE].get(key) == resolved[CANDIDATE].get(key) for key in wanted):
-            shown = ", ".join(f"{key}={resolved[BASE].get(key)}" for key in wanted)
-            raise InvalidError(f"arms identical: knob {value.knob.name} changes nothing, both engines resolved {shown}")
-
-
-def _lasting(resolved: dict[str, object]) -> dict[str, object]:
-    """Without what a memory profile makes anew at each boot."""
-    return {key: value for key, value in resolved.items() if key not in ("kv_blocks", "kv_groups")}
 
 
 def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
@@ -137,14 +123,14 @@ def judge(plan: Plan, records: tuple[BootRecord, ...]) -> Outcome:
 
 
 def _without_a_knob(plan: Plan) -> tuple[GateResult, ...]:
-    """An overlay of an arm that declares no knob is attested by its loaded bytes only: never enough for a PASS."""
-    base_set = set(plan.campaign.engine.overlays)
-    bare = [o.name for arm in plan.arms.values() for o in arm.overlays if o.name not in base_set and not o.knobs]
+    """An overlay by which the arms differ, and of which nothing but its own word can show that it works."""
+    bare = contrast.bare(plan.arms)
     if not bare:
         return ()
-    why = f"{', '.join(dict.fromkeys(bare))}: no knob with a witness; loaded as staged, but nothing shows that it works"
+    why = ", ".join(f"{name}: {reason}" for name, reason in bare.items())
+    told = f"overlay {why}; loaded as staged, but nothing shows that it works"
     word = Verdict.INCONCLUSIVE
-    return (GateResult("witness", word, f"{word.value:<{WORD_WIDTH}}witness     overlay {why}"),)
+    return (GateResult("witness", word, f"{word.value:<{WORD_WIDTH}}witness     {told}"),)
 
 
 def _asked_only(plan: Plan, records: tuple[BootRecord, ...]) -> tuple[GateResult, ...]:

@@ -1,31 +1,29 @@
 """One boot, from the staged engine to its stop: the straight line of house.md, and the datum that it leaves."""
 
+import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from campaign import stamps
 from campaign.checks import Prompt
 from campaign.client import Client
-from campaign.engine import kv, local, spec, witness
-from campaign.engine.logs import read, tail, unconfirmed
-from campaign.engine.readiness import Ladder
+from campaign.draft import ENDINGS, Draft, ended_by, failure_behind
+from campaign.engine import kv, local, signals, spec, witness
 from campaign.engine.reports import Report, ask, places
-from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
-from campaign.evidence import BootRecord, KvFacts, Status, WitnessRow
-from campaign.gates.base import GateResult
+from campaign.errors import EngineFailedError
+from campaign.evidence import BootRecord, KvFacts, WitnessRow
 from campaign.journal import RunFolder, dumps, write_json, write_text
 from campaign.names import KV_TOKENS
 from campaign.plan import Plan, PlannedBoot
-from campaign.preflight import model_stamp, overlays_told
-from campaign.proof import asked, facts, remarks, require, who_must_answer, wraps
-from campaign.window import Measured, acceptance_metrics, measure, natural, pooled, stalled, warm_up
+from campaign.preflight import overlays_told
+from campaign.proof import as_the_other_arm_must, asked, facts, remarks, require, who_must_answer, wraps
+from campaign.window import Measured, StallWatch, acceptance_metrics, measure, natural, pooled, warm_up
 from overlays.stage import Stage, verify
 from verdict.words import Verdict
 
-TAIL_LINES = 12
 REPORT_DEADLINE_S = 15.0
 
 
@@ -38,52 +36,15 @@ class Bench:
     stages: dict[str, Stage]  # by arm
     prompts: dict[str, tuple[Prompt, ...]]  # by prompt set
     say: Callable[[str], None]
+    site: Path | None = None  # where the engine's libraries lie
 
 
-@dataclass
-class Draft:
-    """A boot's record while it is being made; whatever goes wrong, what was seen so far is kept."""
+def run_boot(bench: Bench, boot: PlannedBoot, keep: Callable[[BootRecord], BootRecord]) -> BootRecord:
+    """Boot, prove, measure, stop. A dead engine gives a failed record, a knob that is off an invalid one.
 
-    boot: PlannedBoot
-    seconds: dict[str, float] = field(default_factory=dict)
-    kv: KvFacts | None = None
-    witness: tuple[WitnessRow, ...] = ()
-    facts: dict[str, str] = field(default_factory=dict)
-    gates: tuple[GateResult, ...] = ()
-    ladder: Ladder = field(default_factory=Ladder)
-    finished: BootRecord | None = None  # as soon as all is measured and proven, before the engine is stopped
-
-    @contextmanager
-    def timed(self, phase: str) -> Iterator[None]:
-        """Seconds of a phase, also of one that raises."""
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self.seconds[phase] = time.monotonic() - started
-
-    def record(self, **more: Any) -> BootRecord:
-        """The record as it stands."""
-        return BootRecord(
-            index=self.boot.index,
-            letter=self.boot.letter,
-            arm=self.boot.arm,
-            seconds=dict(self.seconds),
-            kv=self.kv,
-            witness=self.witness,
-            facts=self.facts | ({"boot_ladder": str(self.ladder)} if self.ladder.reached else {}),
-            **more,
-        )
-
-    def stopped(self, reason: CampaignError, status: Status, log: Path) -> BootRecord:
-        """The record of a boot that this ended; whether a second one may end otherwise stands in it."""
-        if reason.transient:
-            self.facts["transient"] = reason.transient
-        return self.record(status=status, reason=str(reason), log_tail=tail(log, TAIL_LINES))
-
-
-def run_boot(bench: Bench, boot: PlannedBoot) -> BootRecord:
-    """Boot, prove, measure, stop. A dead engine gives a failed record, a knob that is off an invalid one."""
+    `keep` takes the record as soon as it is known, once, also when an interruption then ends the run; what it makes of
+    it is returned.
+    """
     why = bench.plan.campaign.engine.logic_only  # stands beside this boot's speed wherever it is told
     draft = Draft(boot, facts={"logic_only": why} if why else {})
     engine_spec = specify(bench, boot)
@@ -91,28 +52,38 @@ def run_boot(bench: Bench, boot: PlannedBoot) -> BootRecord:
     try:
         with draft.timed("total"):
             record = _outcome(bench, draft, engine_spec)
-    except KeyboardInterrupt:
-        if draft.finished is not None:  # interrupted while it was being stopped: the measurement itself is whole
-            bench.folder.keep(replace(draft.finished, seconds=dict(draft.seconds)))
+    except KeyboardInterrupt as interrupt:
+        with signals.held():
+            if (known := _known(bench, draft, engine_spec, interrupt)) is not None:
+                _settle(bench, draft, known, keep)
         raise
+    with signals.held():
+        return _settle(bench, draft, record, keep)
+
+
+def _settle(bench: Bench, draft: Draft, record: BootRecord, keep: Callable[[BootRecord], BootRecord]) -> BootRecord:
+    """What is known is written down before anything that could be interrupted."""
     record = replace(record, seconds=dict(draft.seconds))
-    write_json(bench.folder.boot(boot.name) / "verdicts.json", _verdicts(record, draft))
-    return record
+    write_json(bench.folder.boot(draft.boot.name) / "verdicts.json", _verdicts(record, draft))
+    return keep(record)
 
 
 def _outcome(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
     try:
         return _unchanged(bench, draft, engine_spec)
-    except EngineFailedError as error:
-        failed = draft.stopped(error, "failed", engine_spec.log_file)
-        doubt = unconfirmed(engine_spec.argv, read(engine_spec.log_file))
-        return replace(failed, reason=f"{failed.reason}; {doubt}") if doubt else failed
-    except InvalidError as error:
-        return draft.stopped(error, "invalid", engine_spec.log_file)
-    except HostUnfitError as error:  # what was measured before it is kept, as a void boot
-        if draft.finished is None:
-            return draft.stopped(error, "void", engine_spec.log_file)
-        return replace(draft.finished, status="void", reason=str(error))
+    except ENDINGS as error:
+        return ended_by(error, draft, engine_spec)
+
+
+def _known(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec, interrupt: KeyboardInterrupt) -> BootRecord | None:
+    """How the boot had ended before the interruption; None while it had not. Raises DriftError as the boot would."""
+    if (failure := failure_behind(interrupt)) is not None:
+        return ended_by(failure, draft, engine_spec)
+    if draft.finished is None:
+        return None
+    with overlays_told():
+        verify(bench.stages[draft.boot.arm])
+    return draft.measured()
 
 
 def _unchanged(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
@@ -151,12 +122,12 @@ def write_asked(bench: Bench, boot: PlannedBoot, engine_spec: spec.EngineSpec) -
 
 def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRecord:
     started = time.monotonic()
-    draft.facts["compile_cache"] = local.compile_cache(engine_spec)
-    with local.serve(engine_spec, draft.ladder) as engine:
+    draft.facts |= _surroundings(bench, draft.boot, engine_spec)
+    with local.serve(engine_spec, draft.ladder, draft.ended) as engine:
         draft.seconds["boot"] = time.monotonic() - started
         before = prove(bench, draft, engine)
         kv_first(bench, draft)
-        client = Client(engine_spec.url, engine_spec.nonce, engine_spec.headers, on_silence=stalled)
+        client = _client(bench, engine_spec)
         with engine.explained():
             more = _prompts(bench, draft, client)
         engine.check()
@@ -170,17 +141,31 @@ def _booted(bench: Bench, draft: Draft, engine_spec: spec.EngineSpec) -> BootRec
         after = ask(engine_spec.report_dir, "after", places(before), REPORT_DEADLINE_S)
         draft.witness = _rows(bench, draft.boot, engine, before, after)
         require(draft.witness)
-        metrics = measured.metrics | acceptance_metrics(more["natural"])
-        metrics |= {KV_TOKENS: float(_kv(draft).capacity_tokens)}
+        draft.facts |= as_the_other_arm_must(bench.plan.arms, draft.boot.arm, before, after)
+        metrics = {
+            **measured.metrics,
+            **acceptance_metrics(more["natural"]),
+            KV_TOKENS: float(_kv(draft).capacity_tokens),
+        }
         draft.finished = draft.record(status="ok", metrics=metrics, window=measured.counts, **more)
         stopping = time.monotonic()
     draft.seconds["stop"] = time.monotonic() - stopping
-    return replace(draft.finished, seconds=dict(draft.seconds), facts=draft.finished.facts | engine.ended())
+    return draft.measured()
+
+
+def _surroundings(bench: Bench, boot: PlannedBoot, engine_spec: spec.EngineSpec) -> dict[str, str]:
+    """What the boot finds before it begins."""
+    taken = stamps.take(bench.plan, boot.arm, bench.site, os.environ)
+    return {**taken, "compile_cache": local.compile_cache(engine_spec)}
+
+
+def _client(bench: Bench, engine_spec: spec.EngineSpec) -> Client:
+    watch = StallWatch(bench.plan.campaign.engine.request_timeout_s)
+    return Client(engine_spec.url, engine_spec.nonce, engine_spec.headers, on_silence=watch)
 
 
 def prove(bench: Bench, draft: Draft, engine: local.RunningEngine) -> tuple[Report, ...]:
     """The witness before the window: asked, resolved, attested. Raises InvalidError when a layer does not hold."""
-    draft.facts["model"] = model_stamp(bench.plan)
     everybody = who_must_answer(bench.plan.arms[draft.boot.arm])
     reports = ask(engine.spec.report_dir, "before", everybody, REPORT_DEADLINE_S)
     draft.facts |= facts(reports, engine, bench.stages[draft.boot.arm], bench.plan.arms.values())
@@ -262,7 +247,7 @@ def _window(bench: Bench, draft: Draft, client: Client) -> Measured:
 
 
 def _longest_silence_s(bench: Bench) -> float:
-    """Without a token for so long, a request is told to hang."""
+    """Without a token for so long, a request is looked into (StallWatch)."""
     engine = bench.plan.campaign.engine
     return min(engine.request_timeout_s, engine.stall_timeout_s)
 

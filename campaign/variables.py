@@ -4,8 +4,10 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from campaign.confidential import has_password, sounds_secret
 from campaign.errors import ConfigError
 from campaign.limits import NOT_NULL, near
+from campaign.origins import quoting
 
 RUNNERS = (  # set for every boot by the runner itself (engine/spec.py)
     "HOME",
@@ -20,6 +22,29 @@ RUNNERS = (  # set for every boot by the runner itself (engine/spec.py)
     "TORCHINDUCTOR_CACHE_DIR",
 )
 RUNNERS_PREFIX = "VLLM_CAMPAIGN_"
+LOG = "changes the log that the runner reads"
+SERVER = "makes another server than the runner asks"
+RANKS = "makes ranks that the runner does not ask"
+KEPT = {  # what the runner relies on, and what each of these would do to it
+    "PATH": "decides which programs the engine starts",
+    "LANG": LOG,
+    "LC_ALL": LOG,
+    "VLLM_CONFIGURE_LOGGING": LOG,
+    "VLLM_ENABLE_V1_MULTIPROCESSING": RANKS,
+    "VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "hides that the engine died",
+    "VLLM_MODEL_REDIRECT_PATH": "loads another model than model.target",
+    "VLLM_PLUGINS": "can leave out the overlays' plugins",
+    "VLLM_RUST_FRONTEND_PATH": SERVER,
+    "VLLM_SERVER_DEV_MODE": "takes routes away that the runner asks",
+    "VLLM_SKIP_MODEL_NAME_VALIDATION": "lets the engine answer to another boot's name",
+    "VLLM_USE_MODELSCOPE": "loads models from another place",
+    "VLLM_USE_RUST_FRONTEND": SERVER,
+}
+KEPT_PREFIXES = {  # the same for whole families
+    "PYTHON": "changes the interpreter under the engine",
+    "VLLM_DP_": RANKS,
+    "VLLM_LOGGING_": LOG,
+}
 ENGINE_PREFIX = "VLLM_"
 FAMILIES = (  # libraries below the engine; a profile may name their variables
     "CUDA_",
@@ -43,7 +68,8 @@ FAMILIES = (  # libraries below the engine; a profile may name their variables
     "UCX_",
 )
 SINGLE = ("LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_ARENA_MAX", "TZ")
-SECRET = re.compile(r"(KEY|KEYS|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|CREDENTIAL|CREDENTIALS)(_|$)")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NOT_SHOWN = ("HF_", "TRANSFORMERS_")  # families whose values a record masks
 
 
 def reaches_the_engine(name: str, known: Collection[str]) -> bool:
@@ -51,15 +77,22 @@ def reaches_the_engine(name: str, known: Collection[str]) -> bool:
     return name in known or name in SINGLE or name.startswith(FAMILIES)
 
 
-def sounds_secret(name: str) -> bool:
-    """Whether a name says that its value is not for a record: plan.json and MLflow would show it."""
-    return SECRET.search(name.upper()) is not None
+def may_show(name: str, value: str) -> bool:
+    """Whether a record may hold what the shell has for a variable that is passed on; what is not known is masked."""
+    known = name in SINGLE or name.startswith((ENGINE_PREFIX, *FAMILIES))
+    return known and not name.startswith(NOT_SHOWN) and not sounds_secret(name) and not has_password(value)
 
 
 def refuse(where: str, name: str, *, secret_too: bool = True) -> None:
-    """Raises ConfigError for a variable that is the runner's own, or whose value would stand in every record."""
+    """Raises ConfigError for a name that is none, that is the runner's own, or whose value would stand in a record."""
+    if not NAME.fullmatch(name):
+        place = where.removesuffix(f".{name}")  # whatever it holds, a newline too
+        raise ConfigError(f"{place}: {name!r} is no variable's name; wanted letters, digits and '_', no digit first")
     if name in RUNNERS or name.startswith(RUNNERS_PREFIX):
         raise ConfigError(f"{where}: the runner sets {name} itself for every boot; leave it out")
+    reason = KEPT.get(name) or next((why for head, why in KEPT_PREFIXES.items() if name.startswith(head)), "")
+    if reason:
+        raise ConfigError(f"{where}: {name} {reason}; leave it out")
     if secret_too and sounds_secret(name):
         raise ConfigError(f"{where}: {name} sounds like a secret, and plan.json would show it; use engine.pass_env")
 
@@ -67,7 +100,7 @@ def refuse(where: str, name: str, *, secret_too: bool = True) -> None:
 def text(where: str, value: Any) -> str | None:
     """A variable's value; null is unset. Raises ConfigError for anything but text: YAML reads 12:30 as 750."""
     if value is not None and not isinstance(value, str):
-        raise ConfigError(f'{where}: found {value!r}, but a variable is text; quote it, for instance "1" or "off"')
+        raise ConfigError(f"{where}: found {value!r}, but a variable is text; {quoting(where, value)}")
     if value is not None and value.lower() in NOT_NULL:
         raise ConfigError(f"{where}: found the text {value!r}; write null to unset it")
     if value is not None and "\0" in value:

@@ -1,24 +1,29 @@
 """What each verb does, as a straight line: run, boot, resume, import, inspect."""
 
+import shlex
 import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from campaign import console, report, tracking
-from campaign.config import from_plain
-from campaign.door import RunReference
-from campaign.engine import local, memory, stop
-from campaign.errors import ConfigError, DriftError, ExitCode, TrackingError
+from campaign.config import ROOT, from_plain
+from campaign.door import RUN_ID, RunReference
+from campaign.draft import TAIL_LINES, Draft
+from campaign.engine import local, stop
+from campaign.engine.logs import tail
+from campaign.errors import CampaignError, ConfigError, DriftError, ExitCode, TrackingError, interrupted
+from campaign.evidence import BootRecord
 from campaign.journal import RunFolder, read_json, write_json
 from campaign.plan import Plan, PlannedBoot, make
 from campaign.preflight import overlays_told, preflight
 from campaign.session import Outcome, judge, run_bracket
-from campaign.trial import Bench, Draft, kv_first, prove, specify, write_asked
+from campaign.trial import Bench, kv_first, prove, specify, write_asked
 from overlays import smoke
 from overlays.base import BaseTree
 from overlays.stage import Stage, stage
+
+PROBE = "probe"
 
 
 def run(plan: Plan) -> ExitCode:
@@ -27,20 +32,20 @@ def run(plan: Plan) -> ExitCode:
     base = preflight(plan)
     _check_tracker(plan)
     folder = RunFolder.create(Path(plan.campaign.host.runs_dir), plan.run_id)
-    with folder.held():
-        write_json(folder.plan, plan.plain())
+    with folder.held(), interrupted(_how_to_go_on(folder)):
+        write_json(folder.plan, plan.plain() | {"kind": "run"})
         return _carry_on(plan, folder, base)
 
 
 def on_a_run(verb: str, reference: RunReference) -> ExitCode:
     """The verbs that take a run id."""
     folder = RunFolder(reference.folder)
+    if _is_probe(folder):
+        return _on_a_probe(verb, folder)
     plan = _planned(folder)
     if verb == "resume":
-        with folder.held():
-            _sweep_orphans(plan, folder)
-            console.show(f"resuming {plan.run_id}: {len(folder.records())} of {len(plan.boots)} boots are there")
-            return _carry_on(plan, folder, preflight(plan))
+        with folder.held(), interrupted(_how_to_go_on(folder)):
+            return _resume(plan, folder)
     outcome = judge(plan, folder.records())
     if verb == "import":
         uri = plan.campaign.tracking.uri or f"sqlite:///{folder.path.parent / 'mlflow.db'}"
@@ -49,12 +54,66 @@ def on_a_run(verb: str, reference: RunReference) -> ExitCode:
     return _inspect(plan, folder, outcome)
 
 
+def _resume(plan: Plan, folder: RunFolder) -> ExitCode:
+    """What is left of a run. One that has its verdict is told, and measured no further."""
+    records = folder.records()
+    if folder.result.is_file() and _have_ended(plan, records):
+        return _told_again(folder, judge(plan, records))
+    _sweep_orphans(plan, folder)
+    console.show(f"resuming {plan.run_id}: {len(records)} of {len(plan.boots)} boots are there")
+    return _carry_on(plan, folder, preflight(plan))
+
+
+def _have_ended(plan: Plan, records: tuple[BootRecord, ...]) -> bool:
+    """Whether a boot failed or was invalid, or all have given data. A void boot is run again."""
+    states = [record.status for record in records]
+    return bool({"failed", "invalid"} & set(states)) or states.count("ok") == len(plan.boots)
+
+
+def _told_again(folder: RunFolder, outcome: Outcome) -> ExitCode:
+    """The verdict of a run that has one, as such."""
+    broken = [f" at {r.index:02d}-{r.letter}" for r in outcome.evidence.boots if r.status != "ok"]
+    console.show(
+        f"{folder.path.name} ended with {outcome.verdict.value}{''.join(broken[:1])}; it is not run again: "
+        f"start a new run (`python -m campaign inspect {_typed(folder)}` shows this one)"
+    )
+    console.show(console.format_verdict(outcome.verdict, outcome.code))
+    return outcome.code
+
+
+def _typed(folder: RunFolder) -> str:
+    """A run as a verb takes it: its id below runs/, else its path."""
+    return folder.path.name if folder.path.parent == ROOT / "runs" else shlex.quote(str(folder.path))
+
+
+def _how_to_go_on(folder: RunFolder) -> str:
+    return f"`python -m campaign resume {_typed(folder)}` continues"
+
+
+def _is_probe(folder: RunFolder) -> bool:
+    """By what its plan says; one that is too old to say it, by its folder's name."""
+    data = read_json(folder.plan)
+    kind = data.get("kind") if isinstance(data, dict) else None
+    return kind == PROBE or (kind is None and folder.path.name.startswith(f"{PROBE}-"))
+
+
+def _on_a_probe(verb: str, folder: RunFolder) -> ExitCode:
+    """A probe measures nothing, so there is nothing to go on with or to import, and never a verdict."""
+    if verb != "inspect":
+        raise ConfigError(f"{folder.path.name} is a probe, which measures nothing to {verb}; run `boot` again")
+    console.show(f"{folder.path.name}: a probe; nothing to resume, and no verdict")
+    for log in sorted(folder.path.glob("boots/*/engine.log")):
+        console.show(f"  its engine's log: python -m campaign inspect {shlex.quote(str(log))}")
+    return ExitCode.INCONCLUSIVE
+
+
 def probe(plan: Plan) -> ExitCode:
     """One arm, staged, checked and witnessed exactly as in a run, held until Ctrl-C."""
+    console.show(console.format_probe(plan))
     base = preflight(plan)
-    folder = RunFolder.create(Path(plan.campaign.host.runs_dir), f"probe-{plan.run_id}")
-    write_json(folder.plan, plan.plain())
-    with folder.held():
+    folder = RunFolder.create(Path(plan.campaign.host.runs_dir), f"{PROBE}-{plan.run_id}")
+    write_json(folder.plan, plan.plain() | {"kind": PROBE})
+    with folder.held(), interrupted("the probe is stopped; run `boot` for a new one"):
         return _held_probe(_bench(plan, folder, base), PlannedBoot(1, "A" if plan.campaign.arm == "base" else "B"))
 
 
@@ -62,21 +121,25 @@ def _held_probe(bench: Bench, boot: PlannedBoot) -> ExitCode:
     engine_spec = specify(bench, boot)
     write_asked(bench, boot, engine_spec)
     draft = Draft(boot)
-    with local.serve(engine_spec) as engine:
-        try:
-            prove(bench, draft, engine)
-            kv_first(bench, draft)
-        finally:
-            console.show(console.format_witness(draft.witness))
-        console.show(f"arm {boot.arm} is up at {engine_spec.url}, model {engine_spec.nonce}; Ctrl-C stops it")
-        _hold(engine)
+    try:
+        with local.serve(engine_spec) as engine:
+            try:
+                prove(bench, draft, engine)
+                kv_first(bench, draft)
+            finally:
+                console.show(console.format_witness(draft.witness))
+            _hold(engine, f"arm {boot.arm} is up at {engine_spec.url}, model {engine_spec.nonce}; Ctrl-C stops it")
+    except CampaignError:  # told by the caller; what the engine said last is shown here, as a run shows it
+        console.show(f"{console.INDENT}| {line}" for line in tail(engine_spec.log_file, TAIL_LINES))
+        raise
     console.show("stopped; nothing of it is left")
     return ExitCode.PASS
 
 
-def _hold(engine: local.RunningEngine) -> None:
-    """Until Ctrl-C or SIGTERM; an engine that dies meanwhile ends it too."""
+def _hold(engine: local.RunningEngine, words: str) -> None:
+    """Until Ctrl-C or SIGTERM, which end it well as soon as the words are read; an engine that dies ends it too."""
     try:
+        console.show(words)
         while True:
             engine.check()
             time.sleep(1.0)
@@ -85,30 +148,48 @@ def _hold(engine: local.RunningEngine) -> None:
 
 
 def _sweep_orphans(plan: Plan, folder: RunFolder) -> None:
-    """A runner that was killed with SIGKILL leaves its engine behind. Only what is known as this run's is ended.
-
-    Its memory comes back a while later; the run's first boot must not be measured against what is still held.
-    """
+    """A runner that was killed with SIGKILL leaves its engine behind. Only what is known as this run's is ended."""
     ended = stop.sweep(plan.run_id, plan.campaign.engine.stop_timeout_s, folder.path / "boots")
     for name in ended:
         console.show(f"ended what the killed run had left: {name}")
-    if ended:
-        memory.watch(None, plan.campaign.host.memory_timeout_s).wait_quiet()
 
 
 def _planned(folder: RunFolder) -> Plan:
     """The plan of a run on disk. Raises ConfigError when claims, schedule or prompts are not the registered ones."""
-    data: dict[str, Any] = read_json(folder.plan)
-    plan = make(from_plain(data["config"]), data["run_id"])
+    data = folder.registered()
+    if not RUN_ID.fullmatch(data["run_id"]):
+        raise ConfigError(f"{folder.plan}: run_id {data['run_id']!r} is no run id")
+    try:
+        campaign = from_plain(data["config"])
+    except ConfigError as error:
+        raise ConfigError(f"{folder.plan}: config: {error}") from error
+    plan = make(campaign, data["run_id"])
     if plan.claims_digest != data["claims_digest"]:
         raise ConfigError(
             f"{folder.plan} registered {data['claims_digest'][:12]}; claims, schedule and prompt files now make "
             f"{plan.claims_digest[:12]}. Put the prompt files back, or start a new run"
         )
     for name, arm in plan.arms.items():
-        if data["arms"][name]["digest"] != arm.digest:
-            raise DriftError(f"arm {name} is no longer what {folder.plan} registered: an overlay or a default changed")
+        was = data["arms"].get(name, {})
+        if was.get("digest") != arm.digest:
+            parts = ", ".join(part for part, value in arm.asked.items() if was.get(part) != value)
+            raise DriftError(
+                f"arm {name} is no longer what {folder.plan} registered (other: {parts or 'its digest'}): an overlay, "
+                "a knob or a default changed; put it back, or start a new run"
+            )
+    _check_order(plan, folder)
     return plan
+
+
+def _check_order(plan: Plan, folder: RunFolder) -> None:
+    """Raises ConfigError unless the journal holds the first boots of the plan, none left out."""
+    found = [f"{record.index:02d}-{record.letter}" for record in folder.records()]
+    wanted = [boot.name for boot in plan.boots[: len(found)]]
+    if found != wanted:
+        raise ConfigError(
+            f"{folder.journal} holds the boots {', '.join(found)}, but {folder.plan} begins with {', '.join(wanted)}; "
+            "lines are missing, or they belong to another run"
+        )
 
 
 def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
@@ -117,7 +198,7 @@ def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
     _write_result(plan, folder, outcome)
     for result in outcome.results:
         console.show(console.format_gate(result))
-    report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict)
+    report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, plan.arms)
     console.show(f"report  {folder.path / 'report.html'}")
     _publish(plan, folder, outcome)
     console.show(console.format_verdict(outcome.verdict, outcome.code))
@@ -128,8 +209,8 @@ def _bench(plan: Plan, folder: RunFolder, base: BaseTree) -> Bench:
     console.show("staging the engine (a minute the first time, then seconds)")
     stages = {name: _staged(plan, base, name) for name in plan.arms}
     rows = {name: [row.plain() for row in stage.rows] for name, stage in stages.items()}
-    write_json(folder.path / "overlays.json", rows)  # the composed manifest of each arm, as it was verified
-    return Bench(plan, folder, stages, plan.prompts, console.show)
+    folder.keep_manifest(rows)
+    return Bench(plan, folder, stages, plan.prompts, console.show, base.root)
 
 
 def _staged(plan: Plan, base: BaseTree, arm: str) -> Stage:
@@ -186,7 +267,7 @@ def _publish(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
     except TrackingError as error:
         console.show(
             f"note: MLflow did not take the results ({error}); nothing is lost: "
-            f"`python -m campaign import {folder.path}`"
+            f"`python -m campaign import {_typed(folder)}`"
         )
         return
     console.show(f"mlflow  {links.page}")
@@ -198,7 +279,8 @@ def _inspect(plan: Plan, folder: RunFolder, outcome: Outcome) -> ExitCode:
     for record in records:
         console.show(console.format_boot(record, len(plan.boots), None))
     if len(records) < len(plan.boots) and all(r.status == "ok" for r in records):
-        console.show(f"not finished: {len(records)} of {len(plan.boots)} boots; `resume {folder.path.name}` goes on")
+        left = f"{len(records)} of {len(plan.boots)} boots"
+        console.show(f"not finished: {left}; `python -m campaign resume {_typed(folder)}` goes on")
         return ExitCode.INCONCLUSIVE
     for result in outcome.results:
         console.show(console.format_gate(result))

@@ -5,13 +5,12 @@ Every pass is the same in every boot: same prompts, same order, same limits.
 
 import math
 import statistics
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from campaign.checks import Prompt, check_answer
-from campaign.client import Ask, Client, Sample
+from campaign.client import Ask, Client, Sample, Silence
 from campaign.config import Workload
 from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import Answer, DraftCounts
@@ -24,7 +23,6 @@ MOST_ASKED = 4  # times a prompt is asked to get every chunk alone
 MERGED_SHARE = 0.02  # of the draft steps may lie in a chunk with another; more, and the two counts contradict
 WINDOWS = 5  # tries
 METRICS_TIMEOUT_S = 10.0  # an engine that is silent need not answer this either
-FLAT_S = 1.0  # a living engine gives a token in it
 STEADY_TOLERANCE = 0.1
 
 
@@ -134,25 +132,41 @@ def pooled(by_prompt: dict[str, DraftCounts]) -> DraftCounts | None:
     return DraftCounts(sum(c.drafts for c in by_prompt.values()), tuple(map(sum, zip(*padded, strict=True))))
 
 
-def stalled(client: Client, sentence: str) -> CampaignError:
-    """A request that got no token in time, by what /metrics shows while it waits: to live is to give tokens.
+class StallWatch:
+    """For `Client`'s on_silence: a request that gets no token, by what the engine's counters did since the last look.
 
-    For `Client`'s on_silence. HostUnfitError when the engine serves somebody else meanwhile, else EngineFailedError.
+    Stalled is an engine of which no counter moved while a request waits and none runs. One that moves, or runs a
+    request (a long prefill is one step, and shows nothing before its end), is waited for up to `longest_s`; a request
+    without a token for so long has failed too, and so has an engine that shows no counters.
     """
-    try:
-        first = scrape(client, METRICS_TIMEOUT_S)
-        time.sleep(FLAT_S)
-        last = scrape(client, METRICS_TIMEOUT_S)
-        tokens = int(last.since(first).total("generation_tokens"))
-    except CampaignError as error:
-        return EngineFailedError(f"engine hangs: {sentence}, and it shows no metrics either ({error})")
-    shown = f"/metrics shows {last.running:g} running, {last.waiting:g} waiting"
-    if not tokens:
-        flat = f"generation tokens flat at {last.total('generation_tokens'):g}"
-        return EngineFailedError(f"engine stalled: {sentence}; {shown}, {flat}")
-    if last.running + last.waiting > 1:
-        return HostUnfitError(f"contended: {sentence}, while {tokens} tokens went to other requests; {shown}")
-    return EngineFailedError(f"engine stalled for us: {sentence}, although {tokens} tokens were counted; {shown}")
+
+    def __init__(self, longest_s: float) -> None:
+        self.longest_s = longest_s
+        self.last: Counters | None = None
+
+    def __call__(self, client: Client, silence: Silence) -> CampaignError | None:
+        """The error, once it is one: EngineFailedError, or HostUnfitError when others are served meanwhile."""
+        before, self.last = None if silence.first else self.last, None
+        try:
+            self.last = now = scrape(client, min(METRICS_TIMEOUT_S, max(1.0, silence.allowed_s)))
+            return self._judged(silence, now, now.since(before)) if silence.over and before is not None else None
+        except CampaignError as error:
+            hangs = EngineFailedError(f"engine hangs: {silence}, and it shows no metrics either ({error})")
+            return hangs if silence.over else None
+
+    def _judged(self, silence: Silence, now: Counters, delta: Counters) -> CampaignError | None:
+        shown = f"/metrics shows {now.running:g} running, {now.waiting:g} waiting"
+        moved, tokens = delta.moved(), delta.total("generation_tokens")
+        if tokens and now.running + now.waiting > 1:
+            return HostUnfitError(f"contended: {silence}, while {tokens:g} tokens went to other requests; {shown}")
+        if (moved or now.running) and silence.seconds < self.longest_s:
+            return None
+        flat = f"generation tokens flat at {now.total('generation_tokens'):g}"
+        if not moved:
+            return EngineFailedError(f"engine stalled: {silence}; {shown}, {flat}, and no other counter moved")
+        if not tokens:
+            return EngineFailedError(f"engine stalled: {silence}; {shown}, {flat}, although {', '.join(moved)} moved")
+        return EngineFailedError(f"engine stalled for us: {silence}, although {tokens:g} tokens were counted; {shown}")
 
 
 class TaintedError(InvalidError):

@@ -8,6 +8,7 @@ from pathlib import Path
 from overlays import smoke
 from overlays.base import BaseTree, base_tree
 from overlays.compose import survey
+from overlays.ending import ending_cleanly
 from overlays.errors import DriftError, OverlayError
 from overlays.manifest import known, load, with_required
 from overlays.pin import pin
@@ -32,7 +33,8 @@ An overlay is a patch over the engine's files (or a plugin hook into them), pinn
 
 Exit codes: 0 all well; 2 configuration (unknown name, bad manifest, no target for this engine, two overlays on one
 file); 6 drift (the engine's file, or the patched one, is not the pinned one; an overlaid module does not import; a
-hunk no longer applies). For a new overlay, copy overlays/async_dflash; see overlays/README.md."""
+hunk no longer applies, or is to look at); 130 interrupted. For a new overlay, copy overlays/async_dflash; see
+overlays/README.md."""
 STAGES = ROOT / "runs" / "cache" / "stages"  # where the runner keeps them too
 
 
@@ -40,10 +42,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit code."""
     asked = _parser().parse_args(arguments)
     try:
-        return _run(asked)
+        with ending_cleanly():
+            return _run(asked)
     except OverlayError as error:
         print(f"overlays: {error}", file=sys.stderr)
         return exit_code(error)
+    except OSError as error:
+        print(f"overlays: {error}; see that the file or folder is there and may be read and written", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as request:
+        told = request.args[0] if request.args else "Ctrl-C"
+        print(f"overlays: interrupted ({told}); what was started is ended, nothing is left half made", file=sys.stderr)
+        return 130
 
 
 def exit_code(error: OverlayError) -> int:
@@ -164,7 +174,9 @@ def format_whole(overlay: Overlay) -> str:
         for value, witness in knob.witness.items():
             lines.append(f"  at {value}    the engine must show {witness.resolved}, {witness.behaved}")
     if overlay.plugin:
-        lines.append(f"plugin    {overlay.plugin.object}, wraps {', '.join(overlay.plugin.wraps)}")
+        plugin = overlay.plugin
+        lines.append(f"plugin    {plugin.object}, wraps {', '.join(plugin.wraps)}")
+        lines.append(f"payload   {plugin.payload.name}/  -> {plugin.payload_sha256[:12]}")
     lines += [f"landed    {part.what}: engines whose {part.path} holds {part.text!r}" for part in overlay.landed]
     for target in overlay.targets:
         unread = "" if target.reviewed else ", not reviewed"

@@ -1,6 +1,6 @@
 """Which overlays go together, in which order, and what they make of the engine's files. Nothing is written here."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
@@ -8,10 +8,10 @@ from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 
-from overlays import landed
+from overlays import landed, payload, syntax
 from overlays.base import BaseTree
 from overlays.errors import DriftError, OverlayError
-from overlays.patch import apply
+from overlays.patch import apply, read
 from overlays.rows import Kind, Row, expect_fit
 from overlays.values import Overlay, PatchedFile, Plugin
 
@@ -45,8 +45,8 @@ def survey(base: BaseTree, overlays: Sequence[Overlay]) -> Composed:
     for overlay in ordered:
         for file in overlay.target(base.version, base.build).files:
             making.touch(overlay, file)
-        for path, content in _plugin_files(overlay.plugin) if overlay.plugin else ():
-            making.place(overlay, path, content)
+        if overlay.plugin:
+            making.plug(overlay, overlay.plugin)
     return Composed(ordered, making.texts, tuple(making.rows), making.owners)
 
 
@@ -75,14 +75,24 @@ class _Making:
         pins = (file.preimage_sha256, _hash(found) if found is not None else None, file.postimage_sha256)
         self.rows.append(_row(overlay, file.path, _kind(file), pins, problem))
 
-    def place(self, overlay: Overlay, path: str, content: bytes) -> None:
-        """One file of a plugin's package."""
-        problem = None
+    def plug(self, overlay: Overlay, plugin: Plugin) -> None:
+        """Every file of a plugin's package; the row of its __init__ speaks for the payload as a whole."""
+        own, first = dict(payload.files(plugin)), f"{plugin.package}/__init__.py"
+        for path, content in {first: b"", **own}.items():
+            problem = None
+            try:
+                self._expect_free(overlay, path)
+                expect_sense(overlay, path, content)
+                if path == first:
+                    payload.expect_pinned(overlay, plugin)
+                self.texts[path], self.owners[path] = content, overlay.name
+            except OverlayError as error:
+                problem = error
+            self.rows.append(_row(overlay, path, Kind.plugin, (None, None, _hash(content)), problem))
+
+    def _expect_free(self, overlay: Overlay, path: str) -> None:
         if path in self.texts or (self.base.root / Path(path).parts[0]).exists():
-            problem = OverlayError(f"{overlay.name}'s plugin would hide {path}; give its package another name")
-        else:
-            self.texts[path], self.owners[path] = content, overlay.name
-        self.rows.append(_row(overlay, path, Kind.plugin, (None, None, _hash(content)), problem))
+            raise OverlayError(f"{overlay.name}'s plugin would hide {path}; give its package another name")
 
     def _expect_sound(self, overlay: Overlay, path: str) -> None:
         if path in self.broken:
@@ -144,6 +154,8 @@ def changed(base: BaseTree, overlay: Overlay, file: PatchedFile, found: bytes | 
             f"{overlay.name} makes {file.path} {_hash(after)}, but its manifest pins {file.postimage_sha256}; "
             f"review it, then: python -m overlays pin {overlay.name}"
         )
+    if _changes(file):
+        expect_sense(overlay, file.path, after)
     return after
 
 
@@ -157,7 +169,13 @@ def patched(file: PatchedFile, present: bytes) -> bytes:
         raise OverlayError(
             f"{file.path} is no text ({error}), so no patch fits it; add a file of another name"
         ) from error
-    return apply(file.patch.read_text(encoding="utf-8"), text, file.path).encode("utf-8")
+    return apply(read(file.patch), text, file.path).encode("utf-8")
+
+
+def expect_sense(overlay: Overlay, path: str, content: bytes) -> None:
+    """Raise OverlayError for JSON that does not parse or says a thing twice. (Python is compiled in the stage.)"""
+    if path.endswith(".json") and (wrong := syntax.problem(path, content)):
+        raise OverlayError(f"{overlay.name} makes {path} such that {wrong}; correct the overlay, then pin it again")
 
 
 def nearest(base: BaseTree, path: str) -> str:
@@ -178,13 +196,6 @@ def _refuse_unreviewed(base: BaseTree, ordered: Sequence[Overlay]) -> None:
                 f"{overlay.name}: the target for vLLM {target.version} was made by rebase and nobody has reviewed it; "
                 f"read the REVIEW.md beside it, then take `reviewed = false` out of {overlay.folder}/manifest.toml"
             )
-
-
-def _plugin_files(plugin: Plugin) -> Iterator[tuple[str, bytes]]:
-    yield f"{plugin.package}/__init__.py", b""
-    for file in sorted(plugin.payload.rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts:
-            yield f"{plugin.package}/{file.relative_to(plugin.payload)}", file.read_bytes()
 
 
 def _row(
@@ -226,12 +237,18 @@ def _preimage(base: BaseTree, overlay: Overlay, file: PatchedFile, found: bytes 
 
 
 def _shared_names(first: Overlay, second: Overlay) -> list[str]:
-    shared = set(first.variables) & set(second.variables) | (
-        {knob.name for knob in first.knobs} & {knob.name for knob in second.knobs}
-    )
+    shared = _declared(first) & _declared(second)
     if not shared:
         return []
     return [f"{first.name} and {second.name} both declare {sorted(shared)[0]}; use one of them"]
+
+
+def _declared(overlay: Overlay) -> set[str]:
+    """Every name that only one overlay of a set may have: of two equal entry points the engine loads one."""
+    found = {*overlay.variables, *(knob.name for knob in overlay.knobs)}
+    if overlay.plugin:
+        found |= {f"the entry point {overlay.plugin.entry_point_name}", f"the package {overlay.plugin.package}"}
+    return found
 
 
 def _source(overlay: Overlay, file: PatchedFile) -> str:

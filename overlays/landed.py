@@ -3,7 +3,7 @@
 from hashlib import sha256
 
 from overlays.errors import OverlayError
-from overlays.patch import Change, changes, lines
+from overlays.patch import Change, changes, lines, read
 from overlays.values import Landed, Overlay, PatchedFile
 
 ALREADY = "already in this engine"
@@ -15,8 +15,9 @@ def words(overlay: Overlay, file: PatchedFile, found: str) -> str:
     if sha256(found.encode()).hexdigest() == file.postimage_sha256:
         return f"{ALREADY}: the file is the patched one"
     parts = [landed.what for landed in declared(overlay, file.path, found)]
-    parts += [f"the change at line {change.start + 1}" for change in _by_lines(file, found)]
-    return f"{ALREADY}: {', '.join(parts)}" if parts else ""
+    if parts:
+        return f"{ALREADY}: {', '.join(parts)}"
+    return f"perhaps {ALREADY}: all lines that the patch adds stand in the file" if _by_lines(file, found) else ""
 
 
 def declared(overlay: Overlay, path: str, found: str) -> tuple[Landed, ...]:
@@ -24,7 +25,7 @@ def declared(overlay: Overlay, path: str, found: str) -> tuple[Landed, ...]:
     return tuple(landed for landed in overlay.landed if landed.path == path and landed.text in found)
 
 
-def stands(change: Change, text: list[str]) -> bool:
+def _stands(change: Change, text: list[str]) -> bool:
     """Whether the added lines stand in `text` as they are, and the removed ones do not."""
     speaking = len("".join("".join(change.added).split()))
     removed_too = bool(change.removed) and _contains(text, change.removed)
@@ -37,11 +38,12 @@ def _contains(text: list[str], block: tuple[str, ...]) -> bool:
     return any(tuple(text[at : at + size]) == block for at in range(len(text) - size + 1))
 
 
-def _by_lines(file: PatchedFile, found: str) -> list[Change]:
+def _by_lines(file: PatchedFile, found: str) -> bool:
+    """Whether every hunk's lines stand in `found`: a hint, since without the older text nobody knows where."""
     if file.patch is None:
-        return []
+        return False
     try:
-        made = changes(file.patch.read_text(encoding="utf-8"), file.path)
+        made = changes(read(file.patch), file.path)
     except OverlayError:
-        return []  # a bad patch is told by the one who applies it
-    return [change for change in made if stands(change, lines(found))]
+        return False  # a bad patch is told by the one who applies it
+    return all(_stands(change, lines(found)) for change in made)

@@ -180,13 +180,14 @@ def _own_file(table: Table, key: str, folder: Path) -> Path | None:
 
 
 def _plugin(table: Table, folder: Path) -> Plugin:
-    table.only("entry_point", "object", "payload", "wraps")
+    table.only("entry_point", "object", "payload", "payload_sha256", "wraps")
     payload = folder / table.text("payload", OWN_PATH)
     if not payload.is_dir():
         raise OverlayError(f"{table.where}: payload {payload} is not a folder; nothing is made in its place")
     return Plugin(
-        table.text("entry_point", NAME), table.text("object", OBJECT), payload, table.texts("wraps", ENGINE_PATH)
-    )
+        table.text("entry_point", NAME), table.text("object", OBJECT), payload, table.texts("wraps", ENGINE_PATH),
+        table.text("payload_sha256", SHA256),
+    )  # fmt: skip
 
 
 def _check_whole(overlay: Overlay, where: str) -> None:

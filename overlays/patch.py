@@ -1,6 +1,7 @@
 """Unified diffs with zero lines of context, applied strictly: exact line, exact text, no fuzz, no offset."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchSet
@@ -22,6 +23,14 @@ class Change:
     def end(self) -> int:
         """The first line behind what is removed."""
         return self.start + len(self.removed)
+
+
+def read(file: Path) -> str:
+    """The text of a patch, its line ends as they are. Raises OverlayError where it is no UTF-8."""
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise OverlayError(f"the patch {file} is no UTF-8 ({error}); save it as UTF-8") from error
 
 
 def lines(text: str) -> list[str]:

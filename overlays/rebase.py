@@ -1,15 +1,15 @@
 """An overlay carried from one engine to another: what becomes of each file and hunk. Nothing is written here."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from overlays import landed
+from overlays import landed, syntax
 from overlays.base import BaseTree
+from overlays.blocks import in_place
 from overlays.compose import before, compose
 from overlays.errors import OverlayError
 from overlays.merge import Carried, Fate, applied, carry
-from overlays.patch import changes
+from overlays.patch import changes, read
 from overlays.values import Overlay, PatchedFile
 
 
@@ -17,7 +17,7 @@ from overlays.values import Overlay, PatchedFile
 class FileCarried:
     """One file of the overlay in the later engine. `found` and `after` are its bytes there, without and with ours.
 
-    `hunks` are a patch's; `note` says what there is to say of the whole file.
+    `was` are its bytes in the older one, without ours. `hunks` are a patch's; `note` speaks of the whole file.
     """
 
     file: PatchedFile
@@ -26,6 +26,7 @@ class FileCarried:
     after: bytes | None = None
     hunks: tuple[Carried, ...] = ()
     note: str = ""
+    was: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Rebased:
 
     @property
     def settled(self) -> bool:
-        """Whether every file and hunk is clean or already in the engine."""
+        """Whether every file and hunk is clean or already in the engine; what is to look at is not settled."""
         return all(file.fate.settled for file in self.files)
 
 
@@ -84,22 +85,25 @@ def _watched(file: PatchedFile, was: bytes | None, found: bytes) -> FileCarried:
     if was == found:
         return FileCarried(file, Fate.clean, found, found, note="watched: the very same file")
     return FileCarried(
-        file, Fate.conflict, found, found,
+        file, Fate.conflict, found, found, was=was,
         note="watched, and changed: read its diff beside this page and see whether what the overlay wraps still holds",
     )  # fmt: skip
 
 
 def _patched(overlay: Overlay, file: PatchedFile, was: str, found: bytes) -> FileCarried:
-    later = found.decode("utf-8")
     _expect_news(overlay, file.path, was)
-    patch = file.patch.read_text(encoding="utf-8") if file.patch else ""
-    hunks = tuple(_landed(overlay, file.path, later, hunk) for hunk in carry(changes(patch, file.path), was, later))
-    after = applied(hunks, later)
-    fate = _worst([hunk.fate for hunk in hunks])
-    note = _syntax(file.path, after)
-    if note and fate.settled:
-        fate = Fate.conflict
-    return FileCarried(file, fate, found, after.encode("utf-8"), hunks, note)
+    try:
+        later = found.decode("utf-8")
+    except UnicodeDecodeError as error:
+        note = f"no text in UTF-8 there ({error}), so no patch fits it"
+        return FileCarried(file, Fate.conflict, found, note=note, was=was.encode("utf-8"))
+    patch = read(file.patch) if file.patch else ""
+    hunks = [_landed(overlay, file.path, later, hunk) for hunk in carry(changes(patch, file.path), was, later)]
+    hunks = in_place(hunks, was, later) if file.path.endswith(".py") else hunks
+    after = applied(hunks, later).encode("utf-8")
+    wrong = syntax.problem(file.path, after)
+    fate = _worst([*(hunk.fate for hunk in hunks), *([Fate.conflict] if wrong else [])])
+    return FileCarried(file, fate, found, after, tuple(hunks), f"merged, {wrong}" if wrong else "", was.encode("utf-8"))
 
 
 def _expect_news(overlay: Overlay, path: str, was: str) -> None:
@@ -127,13 +131,3 @@ def _worst(fates: Sequence[Fate]) -> Fate:
 def _mildest(fates: Sequence[Fate]) -> Fate:
     """Of a file in which nothing is left to decide: already only when every hunk is."""
     return Fate.already if set(fates) == {Fate.already} else Fate.clean
-
-
-def _syntax(path: str, text: str) -> str:
-    if not path.endswith(".py"):
-        return ""
-    try:
-        ast.parse(text)
-    except SyntaxError as error:
-        return f"the merged file is no Python (line {error.lineno}: {error.msg})"
-    return ""

@@ -41,14 +41,10 @@ def _files(rebased: Rebased) -> Iterator[tuple[str, bytes]]:
         if file.file.added and file.fate is Fate.clean:
             yield _home(rebased, file), file.after or b""
         elif file.file.patch and file.after is not None and file.after != file.found:
-            place = _home(rebased, file) if file.fate.settled else f"unsettled/{file.file.patch.name}"
+            place = _home(rebased, file) if file.fate.carried else f"unsettled/{file.file.patch.name}"
             yield place, diff(_text(file.found), _text(file.after), file.file.path).encode()
         elif file.found is not None and not file.fate.settled and not file.file.added:
-            was = (rebased.old.root / file.file.path).read_bytes()
-            yield (
-                f"watched/{file.file.path.replace('/', '-')}.diff",
-                diff(_text(was), _text(file.found), file.file.path).encode(),
-            )
+            yield f"watched/{file.file.path.replace('/', '-')}.diff", _difference(file).encode()
 
 
 def _page(rebased: Rebased) -> str:
@@ -57,7 +53,8 @@ def _page(rebased: Rebased) -> str:
         f"# {rebased.overlay.name}: vLLM {old.version} ({old.build}) to {new.version} ({new.build})",
         "",
         "Merged by a machine, for you to review; the overlay itself was not touched. A clean hunk stands where its",
-        "lines have moved to: whether it still means the same there is the question.",
+        "lines have moved to: whether it still means the same there is the question. One to look at is carried too,",
+        "but what it stands beside, or in, has changed: read both texts.",
         "",
         _summary(rebased),
         "",
@@ -73,7 +70,11 @@ def _summary(rebased: Rebased) -> str:
     already = [hunk for hunk in hunks if hunk.fate is Fate.already]
     if not rebased.settled:
         files = sum(not file.fate.settled for file in rebased.files)
-        return f"Not settled: {files} of {len(rebased.files)} files, {len(left)} of {len(hunks)} hunks no longer apply."
+        look = sum(hunk.fate is Fate.look for hunk in left)
+        return (
+            f"Not settled: {files} of {len(rebased.files)} files. Of {len(hunks)} hunks {len(left) - look} no longer "
+            f"apply, {look} are to look at."
+        )
     if all(file.fate is Fate.already for file in rebased.files):
         return "Nothing is left to carry: this engine has all of it. Drop the overlay."
     carried = len(hunks) - len(already)
@@ -101,11 +102,11 @@ def _hunk(number: int, hunk: Carried) -> str:
     if hunk.fate is Fate.already:
         return f"{where}: {hunk.fate.value}{f' ({hunk.why})' if hunk.why else ''}"
     moved = f", now line {hunk.to + 1}" if hunk.fate is not Fate.gone else ""
-    return f"{where}: {hunk.fate.value}{moved}"
+    return f"{where}: {hunk.fate.value}{f' ({hunk.why})' if hunk.why else ''}{moved}"
 
 
 def _fragment(rebased: Rebased) -> str:
-    missing = sum(not file.fate.settled for file in rebased.files)
+    missing = sum(not (file.fate.settled or file.fate.carried) for file in rebased.files)
     lines = [
         *([f"# Incomplete: {missing} files are not settled and have no row here; see {PAGE}."] if missing else []),
         "[[target]]",
@@ -119,10 +120,11 @@ def _fragment(rebased: Rebased) -> str:
 
 
 def _row(rebased: Rebased, file: FileCarried) -> list[str]:
-    if not file.fate.settled or file.fate is Fate.already or file.after is None:
+    if not file.fate.carried or file.after is None:
         return []
     how = {"patch": file.file.patch, "added": file.file.added}
-    lines = ["", "[[target.file]]", f'path = "{file.file.path}"']
+    look = ["# A hunk of it is to look at; see " + PAGE + "."] if file.fate is Fate.look else []
+    lines = ["", *look, "[[target.file]]", f'path = "{file.file.path}"']
     lines += [f'{key} = "{_home(rebased, file)}"' for key, path in how.items() if path]
     if file.found is not None:
         lines.append(f'preimage_sha256 = "{sha256(file.found).hexdigest()}"')
@@ -143,13 +145,23 @@ def _next(rebased: Rebased) -> list[str]:
     return [
         "## When you have reviewed it",
         "",
-        "1. Settle what is not settled (edit a copy of the engine's file; `diff -U0`, see overlays/README.md)."
+        "1. Read each patch beside the engine's file. Settle what is not settled (edit a copy of the engine's file; "
+        "`diff -U0`, see overlays/README.md)."
         if not rebased.settled
         else "1. Read each patch beside the engine's file.",
         f"2. Copy `{version}/` into the overlay's folder and append `{FRAGMENT}` to its `manifest.toml`.",
         f"3. Take `reviewed = false` out; `python -m overlays verify --import {name} --python P` (that engine's P).",
         "4. A build that carries the same sources may be added to `builds`; compare the wheels first.",
     ]
+
+
+def _difference(file: FileCarried) -> str:
+    """What the engine changed in a file; of one that is no text only the hashes."""
+    try:
+        return diff(_text(file.was), _text(file.found), file.file.path)
+    except UnicodeDecodeError:
+        was, found = (sha256(content or b"").hexdigest() for content in (file.was, file.found))
+        return f"{file.file.path} is no text in UTF-8: {was} before, {found} now\n"
 
 
 def _text(content: bytes | None) -> str:

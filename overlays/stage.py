@@ -7,7 +7,6 @@ that two arms differ by their overlays only.
 """
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,8 +15,9 @@ from pathlib import Path
 from overlays.base import BaseTree
 from overlays.compose import Composed, compose
 from overlays.errors import DriftError
+from overlays.making import making
 from overlays.rows import Row
-from overlays.tree import compile_bytecode, copy_package, copy_tree, discard, expect_sealed, seal, unrecorded, write
+from overlays.tree import compile_bytecode, copy_package, copy_tree, expect_sealed, seal, unrecorded, write
 from overlays.values import Overlay, Plugin
 
 FORMAT = "1"
@@ -93,8 +93,7 @@ def _make(base: BaseTree, composed: Composed, path: Path) -> None:
     # The plain engine is copied and compiled once; what overlays are put on is a copy of that, bytecode included.
     plain = stage(base, (), path.parent).path if composed.overlays else None
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
-    try:
+    with making(path.parent) as aside:
         if plain is None:
             copy_package(base, aside)
             compile_bytecode(base.python, aside, path, [aside])
@@ -103,9 +102,6 @@ def _make(base: BaseTree, composed: Composed, path: Path) -> None:
             _put_on(base, composed, aside, path)
         seal(aside)
         _move_into_place(aside, path)
-    finally:
-        if aside.exists():
-            discard(aside)
 
 
 def _put_on(base: BaseTree, composed: Composed, tree: Path, final: Path) -> None:

@@ -23,15 +23,20 @@ FOLDER_MODE, FILE_MODE = 0o555, 0o444
 
 @dataclass(frozen=True)
 class Listing:
-    """What a tree holds: sha256 of each file; target, size and mtime (ns) of each link."""
+    """What a tree holds: sha256 of each file; target, size and mtime (ns) of each link, to a folder too."""
 
     files: dict[str, str]
     links: dict[str, list[str | int]]
 
 
 def package_files(base: BaseTree) -> Iterator[Path]:
-    """Every file of the engine package but its bytecode, in a fixed order."""
+    """Every file of the engine package but its bytecode, in a fixed order. Raises OverlayError for a linked folder."""
     for folder, folders, names in os.walk(base.package):
+        for linked in _links(folder, folders):
+            raise OverlayError(
+                f"{linked} is a link to the folder {linked.resolve()}, which no stage would hold; install the engine "
+                "again from its wheel, or put the folder itself there"
+            )
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         yield from (Path(folder, name) for name in sorted(names) if not name.endswith(".pyc"))
 
@@ -126,14 +131,13 @@ def listed(tree: Path) -> Listing:
     """What `tree` holds now, its own listing left out."""
     files: dict[str, str] = {}
     links: dict[str, list[str | int]] = {}
-    for folder, _, names in os.walk(tree):
-        for name in names:
-            file = Path(folder, name)
+    for folder, folders, names in os.walk(tree):
+        for file in (*_links(folder, folders), *(Path(folder, name) for name in names)):
             path = str(file.relative_to(tree))
             if file.is_symlink():
                 links[path] = _link(file)
             elif path != LISTING:
-                files[path] = hash_file(file)
+                files[path] = hash_file(file) if file.is_file() else "no regular file"
     return Listing(files, links)
 
 
@@ -171,6 +175,11 @@ def _source(path: str) -> str:
     """The source that a path in __pycache__ was compiled from; the path itself for any other."""
     folder, cache, name = path.rpartition("__pycache__/")
     return f"{folder}{name.split('.')[0]}.py" if cache else path
+
+
+def _links(folder: str, folders: Sequence[str]) -> Iterator[Path]:
+    """The links among the folders that os.walk names and does not enter."""
+    return (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
 
 
 def _link(link: Path) -> list[str | int]:

@@ -85,12 +85,13 @@ class Landed:
 
 @dataclass(frozen=True)
 class Plugin:
-    """A vllm.general_plugins entry point; `wraps` are the engine files that it is pinned to."""
+    """A vllm.general_plugins entry point, pinned to the engine files that it `wraps` and to its payload's digest."""
 
     entry_point_name: str
     object: str
     payload: Path
     wraps: tuple[str, ...]
+    payload_sha256: str
 
     @property
     def package(self) -> str:

@@ -35,13 +35,16 @@ def row(knob: str, name: str, asked: Any, reports: Sequence[Report]) -> WitnessR
 
 
 def _as_parsed(asked: Any, parsed: Any) -> Any:
-    """What was asked in the engine's own values; of a map only the keys that were asked, the rest are its defaults."""
+    """What was asked in the engine's own values; of a map only the keys that were asked, the rest are its defaults.
+
+    Its parser makes a number of "auto" (-1), which stands for any.
+    """
     if isinstance(asked, str) and asked.startswith("{"):
         with contextlib.suppress(ValueError):
             asked = json.loads(asked)
     if isinstance(asked, Mapping) and isinstance(parsed, Mapping):
         return {key: _as_parsed(value, parsed.get(key)) for key, value in asked.items()}
-    return asked if parsed is None else parsed
+    return asked if parsed is None or asked == AUTO else parsed
 
 
 def same(asked: Any, found: Any) -> bool:

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 
-from campaign.engine import processes
+from campaign.engine import memory, processes
 from campaign.engine.processes import Proc
 from campaign.engine.spec import BOOT_MARKER
 from campaign.errors import HostUnfitError
@@ -36,6 +36,7 @@ class Family:
         assert first is not None, "a child that was not waited for has an entry in /proc"
         self.leader, self.nonce, self.remember = first, nonce, remember
         self.known: dict[int, Proc] = {leader: first}
+        self.most_mib = 0
         self._tell((first,), frozenset())
 
     def look(self) -> tuple[Proc, ...]:
@@ -51,6 +52,13 @@ class Family:
         self._tell(living, before)
         _reap(proc for proc in self.known.values() if not proc.alive and proc.pid != self.leader.pid)
         return living
+
+    def weigh(self) -> None:
+        """Keep the most of the host's memory that its living members were seen to hold, in MiB (`most_mib`).
+
+        An engine that dies takes the figure with it, so it is asked while it lives.
+        """
+        self.most_mib = max(self.most_mib, memory.held_mib(self.look()))
 
     def _tell(self, living: tuple[Proc, ...], before: frozenset[int]) -> None:
         if self.remember is not None and frozenset(self.known) != before:

@@ -24,6 +24,7 @@ class Fatal:
     sentence: str
     line: str
     transient: str = ""
+    survivable: bool = False  # an engine that lives on has got over it: it is fatal only with its consequence
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class _Pattern:
     say: Callable[[re.Match[str], Mapping[str, str]], str]
     transient: str = ""
     unless: str = ""  # a text of the log that gives the line another meaning
+    survivable: bool = False
 
 
 def _engine_limit(_: re.Match[str], env: Mapping[str, str]) -> str:
@@ -56,6 +58,7 @@ PATTERNS = (  # causes before consequences: one boot may print several
         re.compile(r"\[Errno 98\].*[Aa]ddress already in use"),
         InvalidError,
         lambda *_: "port in use: the engine could not bind it",
+        survivable=True,  # some other port's, or it took the next one
     ),
     _Pattern(
         re.compile(r"Free memory on device \S+ \(([\d.]+)/([\d.]+) GiB\).*?\([\d.]+, ([\d.]+) GiB\)"),
@@ -95,13 +98,14 @@ PATTERNS = (  # causes before consequences: one boot may print several
 )
 
 
-def find(text: str, env: Mapping[str, str]) -> Fatal | None:
-    """The first fatal line of a log by the order of PATTERNS."""
+def find(text: str, env: Mapping[str, str], *, survived: bool = False) -> Fatal | None:
+    """The first fatal line of a log by the order of PATTERNS; `survived`: without those that an engine got over."""
     lines = text.splitlines()
-    for pattern in (p for p in PATTERNS if not p.unless or p.unless not in text):
+    for pattern in (p for p in PATTERNS if not (p.unless and p.unless in text) and not (survived and p.survivable)):
         for line in lines:
             if found := pattern.line.search(line):
-                return Fatal(pattern.error, pattern.say(found, env), line.strip(), pattern.transient)
+                told = pattern.say(found, env)
+                return Fatal(pattern.error, told, line.strip(), pattern.transient, pattern.survivable)
     return None
 
 

@@ -55,11 +55,13 @@ class RunningEngine:
         return logs.read(self.spec.log_file)
 
     def ended(self) -> dict[str, str]:
-        """How it ended, for the record: how its first process went, and what all of them held of the host."""
-        if self.stopped is None or self.stopped.exit_code is None:
+        """How it ended, for the record: how its first process went, and the most that all of them held of the host."""
+        if self.stopped is None:
             return {}
-        words = fatal.exit_words(self.stopped.exit_code, by_us=self.stopped.by_us)
-        return {"stop": words, "memory_held_mib": str(self.stopped.held_mib)}
+        held = {"memory_held_mib": str(self.stopped.held_mib)}
+        if self.stopped.exit_code is None:
+            return held
+        return held | {"stop": fatal.exit_words(self.stopped.exit_code, by_us=self.stopped.by_us)}
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -96,10 +98,13 @@ class RunningEngine:
 
 
 @contextmanager
-def serve(spec: EngineSpec, ladder: Ladder | None = None) -> Iterator[RunningEngine]:
+def serve(
+    spec: EngineSpec, ladder: Ladder | None = None, ended: dict[str, str] | None = None
+) -> Iterator[RunningEngine]:
     """Boot, yield the ready engine, stop it whatever happened, and prove that nothing is left.
 
-    The caller's `ladder` is filled while the engine boots, so that it tells of a boot that fails too.
+    The caller's `ladder` is filled while the engine boots, and `ended` once it is stopped, so that they tell of a boot
+    that fails too.
 
     Raises InvalidError for a port that somebody holds or a package root outside the stage, EngineFailedError for a boot
     that fails, HostUnfitError when something survives the stop. An exception from inside keeps its class; leftovers are
@@ -107,7 +112,8 @@ def serve(spec: EngineSpec, ladder: Ladder | None = None) -> Iterator[RunningEng
     """
     become_subreaper()
     refuse_listener(spec.port)
-    with signals.interruptible(), _folders(spec), _started(spec, ladder or Ladder()) as engine:
+    told = {} if ended is None else ended
+    with signals.interruptible(), _folders(spec), _started(spec, ladder or Ladder(), told) as engine:
         engine.first_request_s = readiness.wait(engine.boot)
         engine.boot_s = time.monotonic() - engine.started_monotonic_s
         engine.kv = logs.kv(engine.log())
@@ -159,7 +165,7 @@ def refuse_other_root(spec: EngineSpec) -> None:
 
 
 @contextmanager
-def _started(spec: EngineSpec, ladder: Ladder) -> Iterator[RunningEngine]:
+def _started(spec: EngineSpec, ladder: Ladder, ended: dict[str, str]) -> Iterator[RunningEngine]:
     engine: RunningEngine | None = None
     refuse_other_root(spec)
     try:
@@ -168,11 +174,10 @@ def _started(spec: EngineSpec, ladder: Ladder) -> Iterator[RunningEngine]:
         _check_argv(engine)
         yield engine
     except BaseException as error:
-        _halt(engine, spec)
-        for leftover in engine.stopped.leftovers if engine and engine.stopped else ():
-            error.add_note(f"left behind: {leftover}")
+        _halt(engine, spec, ended)
+        _note_stop(error, engine)
         raise
-    _halt(engine, spec)
+    _halt(engine, spec, ended)
     if engine.stopped and engine.stopped.leftovers:
         raise HostUnfitError(
             f"after the stop there is still: {'; '.join(engine.stopped.leftovers)}; end it before the next boot"
@@ -218,15 +223,30 @@ def _check_argv(engine: RunningEngine) -> None:
         raise InvalidError(f"the engine runs with {found}, wanted {engine.spec.argv}")
 
 
-def _halt(engine: RunningEngine | None, spec: EngineSpec) -> None:
+def _halt(engine: RunningEngine | None, spec: EngineSpec, ended: dict[str, str]) -> None:
     if engine is None or engine.stopped is not None:
         return
-    with signals.held():
-        remains = Remains(spec.port, engine.shm_before, engine.shm_ours)
-        engine.stopped = stopping.stop(engine.boot.process, engine.boot.family, spec.stop_timeout_s, remains)
-        LEADERS.discard(engine.pid)
-        if not engine.stopped.survivors:
-            remembered.forget(spec.log_file.parent)
+    try:
+        with signals.held():
+            remains = Remains(spec.port, engine.shm_before, engine.shm_ours)
+            engine.stopped = stopping.stop(engine.boot.process, engine.boot.family, spec.stop_timeout_s, remains)
+            LEADERS.discard(engine.pid)
+            ended.update(engine.ended())
+            if not engine.stopped.survivors:
+                remembered.forget(spec.log_file.parent)
+    except KeyboardInterrupt as interrupt:  # it came meanwhile, and the stop ran to its end
+        _note_stop(interrupt, engine)
+        raise
+
+
+def _note_stop(error: BaseException, engine: RunningEngine | None) -> None:
+    """What an error, or an interruption, left of the engine."""
+    if engine is None or engine.stopped is None:
+        return
+    for leftover in engine.stopped.leftovers:
+        error.add_note(f"left behind: {leftover}")
+    if isinstance(error, KeyboardInterrupt) and not engine.stopped.leftovers:
+        error.add_note("the engine is stopped")
 
 
 @contextmanager

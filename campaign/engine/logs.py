@@ -34,6 +34,22 @@ OUT_OF_MEMORY = re.compile(
 )
 OFFLOAD_ARGUMENTS = ("--cpu-offload-gb", "--kv-offloading-size", "--offload-group-size")
 OFFLOADING = re.compile(r"Offloader set to (?!NoopOffloader)")
+DEATHS = "Segmentation fault|Illegal instruction|Bus error|Floating point exception|Aborted"  # a shell's words
+CRASH = re.compile(  # the last words of a dead engine, whoever wrote them: the engine, Python, torch, libc, a shell
+    r"EngineDeadError|died unexpectedly|Engine core initialization failed|Application startup failed"
+    r"|EngineCore encountered a fatal error|(?:EngineCore|WorkerProc) failed to start"
+    r"|!{3,} *Segfault encountered|Fatal Python error: [^\n]*|\*{3} SIG[A-Z]+ "
+    rf"|(?:{DEATHS}) +\(core dumped\)|^(?:{DEATHS}|Killed)$"
+    rf"|(?:{PREFIX.pattern}|Error: )CUDA error: [^\n]*"
+    r"|an illegal memory access was encountered|device-side assert triggered"
+    r"|^(?:terminate called |double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): |corrupted \w)"
+    r"|Out of memory: Killed process \d+",
+    re.MULTILINE,
+)
+STOPPING = re.compile(rf"{PREFIX.pattern}\[shutdown\] ", re.MULTILINE)  # it was told to end
+OTHERS_WORDS = re.compile(
+    r"\b(?:Received request|Generated response) \S+(?: \([^)]*\))?(?: details)?: |\bRequest \S+ details: "
+)
 WORTH_SHOWING = re.compile(rf"{ASYNC_OFF}|{RUNNER}|{PREFIX_CACHE}|died unexpectedly|EngineDeadError")
 
 
@@ -64,6 +80,23 @@ def tail(log_file: Path, lines: int = TAIL_LINES) -> tuple[str, ...]:
         file.seek(max(0, log_file.stat().st_size - TAIL_BYTES))
         found = file.read().decode("utf-8", "replace").splitlines()
     return tuple(line.rstrip() for line in found if line.strip() and not PARTING_NOISE.search(line))[-lines:]
+
+
+def engines_own(text: str) -> str:
+    """A log without the lines in which it repeats a request or an answer: they may hold any words."""
+    return "".join(line for line in text.splitlines(keepends=True) if not OTHERS_WORDS.search(line))
+
+
+def lived(text: str) -> str:
+    """A log up to where the engine was told to end: from there on its parts complain of each other."""
+    stopping = STOPPING.search(text)
+    return text if stopping is None else text[: stopping.start()]
+
+
+def crash(text: str) -> str:
+    """The first words that an engine does not survive; empty where there are none."""
+    found = CRASH.search(text)
+    return message(found[0]) if found else ""
 
 
 def kv(text: str) -> KvLog | None:
@@ -107,7 +140,8 @@ def worth_showing(text: str) -> tuple[str, ...]:
 
     Each once, whichever process said it and when.
     """
-    return tuple(dict.fromkeys(message(line) for line in text.splitlines() if WORTH_SHOWING.search(line)))
+    lines = engines_own(text).splitlines()
+    return tuple(dict.fromkeys(message(line) for line in lines if WORTH_SHOWING.search(line)))
 
 
 def reason(what: str, text: str) -> str:

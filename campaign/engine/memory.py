@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from campaign.engine import processes
@@ -64,6 +64,8 @@ class Memory:
     devices: tuple[Device, ...] = ()
     holders: tuple[Holder, ...] = ()
     problem: str = ""  # why there is no reading of the devices although they are there
+    shmem_mib: int = 0  # files in memory (/dev/shm, other tmpfs), of the whole machine
+    anon_mib: int = 0  # what processes have for themselves, of the whole machine: other containers' too
 
     @property
     def shared(self) -> bool:
@@ -98,12 +100,17 @@ class Watch:
         while time.monotonic() < deadline:
             time.sleep(QUIET_S)
             now = read(self.visible)
-            if not _moved(last, now):
+            if not self._unseen(last) and not self._unseen(now) and not _moved(last, now):
                 return
             last = now
+        seen = self._unseen(last) or "memory still comes and goes"
         raise HostUnfitError(
-            f"memory still comes and goes after {self.timeout_s:g} s (host.memory_timeout_s); wait for its other users"
+            f"{seen} after {self.timeout_s:g} s (host.memory_timeout_s); wait for the machine's other users"
         )
+
+    def _unseen(self, now: Memory) -> str:
+        """Why the devices cannot be told to be at rest: they had a reading at first, and have none now."""
+        return now.problem if self.before.devices else ""
 
 
 def watch(visible: str | None, timeout_s: float) -> Watch:
@@ -114,17 +121,21 @@ def watch(visible: str | None, timeout_s: float) -> Watch:
 def read(visible: str | None = None) -> Memory:
     """One reading of host and devices."""
     lines = (PROC / "meminfo").read_text(encoding="ascii").splitlines()
-    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines}
-    host = (kib["MemAvailable"] // 1024, kib["MemTotal"] // 1024, _own_of_all())
+    mib = {line.split(":")[0]: int(line.split()[1]) // 1024 for line in lines}
+    host = Memory(
+        mib["MemAvailable"], mib["MemTotal"], _own_of_all(),
+        shmem_mib=mib.get("Shmem", 0), anon_mib=mib.get("AnonPages", 0),
+    )  # fmt: skip
     smi = shutil.which(SMI)
     if smi is None:
-        return Memory(*host)
+        return host
     try:
         found = _devices(_asked(smi, DEVICE_COLUMNS), visible)
         uuids = {device.uuid for device in found}
-        return Memory(*host, found, tuple(h for h in _holders(_asked(smi, HOLDER_COLUMNS)) if h.uuid in uuids))
+        holders = tuple(h for h in _holders(_asked(smi, HOLDER_COLUMNS)) if h.uuid in uuids)
+        return replace(host, devices=found, holders=holders)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        return Memory(*host, problem=f"{smi} gives no reading: {error}")
+        return replace(host, problem=f"{smi} gives no reading: {error}")
 
 
 def still_missing(before: Memory, now: Memory, held_mib: int) -> tuple[str, ...]:
@@ -165,12 +176,13 @@ def _oom_files(cgroups: str, root: Path) -> list[Path]:
 
 
 def _of_devices(before: Memory, now: Memory) -> list[str]:
+    """The devices'. One without a reading of before the first boot cannot tell what came since: it is left out."""
     known = {(holder.uuid, holder.pid) for holder in before.holders}
     first = {device.uuid: device for device in before.devices}
     sentences = []
-    for device in now.devices:
+    for device in (d for d in now.devices if d.uuid in first):
         new = [str(h) for h in now.holders if h.uuid == device.uuid and (h.uuid, h.pid) not in known]
-        grown = _grown(first.get(device.uuid), device)
+        grown = _grown(first[device.uuid], device)
         if new or grown:
             figures = grown or f"{_mib(device.used_mib)} of {_mib(device.total_mib)} used"
             by = f", held by {', '.join(new)}" if new else ", by nobody that the driver names"
@@ -178,9 +190,9 @@ def _of_devices(before: Memory, now: Memory) -> list[str]:
     return sentences
 
 
-def _grown(old: Device | None, new: Device) -> str:
+def _grown(old: Device, new: Device) -> str:
     """The figures of a device that has more in use than before; empty when it has not, or has no figures."""
-    if old is None or old.used_mib is None or new.used_mib is None or new.total_mib is None:
+    if old.used_mib is None or new.used_mib is None or new.total_mib is None:
         return ""
     if new.used_mib - old.used_mib <= SHARE * new.total_mib:
         return ""
@@ -188,7 +200,8 @@ def _grown(old: Device | None, new: Device) -> str:
 
 
 def _of_host(before: Memory, now: Memory, held: int) -> list[str]:
-    """The host's, as far as our engine can have kept it: what grew in others' processes is theirs.
+    """The host's, as far as our engine can have kept it. Its processes are dead and its segments swept, so that what
+    grew in living processes, here or in other containers, and in files in memory is others'.
 
     Half of what the engine held is the bound, so that a neighbour whom we cannot see does not void a boot; an engine
     that held less than SHARE of the machine is not worth the question.
@@ -196,22 +209,24 @@ def _of_host(before: Memory, now: Memory, held: int) -> list[str]:
     floor = SHARE * before.total_mib
     if held <= floor and not before.shared:
         return []
-    others = max(0, now.processes_mib - before.processes_mib)
+    others = max(0, now.processes_mib - before.processes_mib, now.anon_mib - before.anon_mib)
+    others += max(0, now.shmem_mib - before.shmem_mib)
     lost = before.available_mib - now.available_mib - others
     if lost <= max(floor, held / 2):
         return []
     return [
-        f"host: {now.available_mib} MiB available, {before.available_mib} before the first boot, and living processes "
-        f"explain {others} MiB of it (the engine held {held} MiB)"
+        f"host: {now.available_mib} MiB available, {before.available_mib} before the first boot; living processes and "
+        f"files in memory explain {others} MiB of it (the engine held {held} MiB)"
     ]
 
 
 def _moved(last: Memory, now: Memory) -> bool:
-    if last.problem or now.problem:
-        return False
+    """Whether two readings differ. A device that only one of them has says nothing about itself."""
     used = {device.uuid: device.used_mib or 0 for device in last.devices}
     devices = any(
-        abs((d.used_mib or 0) - used.get(d.uuid, 0)) > SHARE * (d.total_mib or now.total_mib) for d in now.devices
+        abs((d.used_mib or 0) - used[d.uuid]) > SHARE * (d.total_mib or now.total_mib)
+        for d in now.devices
+        if d.uuid in used
     )
     return devices or abs(now.available_mib - last.available_mib) > HOST_BREATHES * now.total_mib
 

@@ -6,6 +6,7 @@ engines that could not generate, or that were somebody else's.
 
 import http.client
 import json
+import math
 import re
 import subprocess
 import time
@@ -16,12 +17,14 @@ from typing import Any
 from campaign.engine import fatal, logs, memory
 from campaign.engine import port as ports
 from campaign.engine.family import Family
+from campaign.engine.last_words import last_words
 from campaign.engine.spec import EngineSpec
 from campaign.errors import CampaignError, EngineFailedError, InvalidError
 
 POLL_S = 0.1
 ASK_TIMEOUT_S = 5.0
 DYING_S = 3.0  # between a broken connection or a fatal line, and the exit that explains it
+WEIGH_S = 2.0  # between two looks at what the engine holds: each walks its page tables
 FIRST_TOKENS = 8
 LOADING = re.compile(r"Starting to load model|Initializing an? \S+ LLM engine|Loading \S+ checkpoint shards")
 
@@ -86,9 +89,14 @@ def wait(boot: Boot) -> float:
     deadline; InvalidError when somebody else answers on the port; HostUnfitError when the machine is the cause.
     """
     boot.ladder.climb(Rung.process)
+    weighed_s = -math.inf
     while time.monotonic() < boot.deadline_s:
         _check_alive(boot)
-        if _models_answer(boot):
+        answers = _models_answer(boot)
+        if answers or time.monotonic() - weighed_s > WEIGH_S:
+            boot.family.weigh()
+            weighed_s = time.monotonic()
+        if answers:
             _check_listeners(boot)
             boot.ladder.climb(Rung.models)
             seconds = _first_generation(boot)
@@ -125,24 +133,41 @@ def _oom_proof(boot: Boot) -> str:
 
 def where(spec: EngineSpec) -> str:
     """The end of a sentence: the log, and the last line in it that tells of an error."""
-    lines = logs.tail(spec.log_file)
-    telling = [line for line in lines if "Error" in line or "error" in line] or list(lines)
-    last = f"; last words: {telling[-1][:300]}" if telling else ""
+    words = last_words(logs.tail(spec.log_file))
+    last = f"; last words: {words[:300]}" if words else "; it wrote nothing"
     return f"; see {spec.log_file}{last}"
 
 
 def _check_alive(boot: Boot) -> None:
     boot.family.look()
-    text = logs.read(boot.spec.log_file)
-    if LOADING.search(text):
+    gone = boot.process.poll() is not None  # asked before the log is read: a dead engine adds no line to it
+    if LOADING.search(logs.read(boot.spec.log_file)):
         boot.ladder.climb(Rung.loading)
+    found = _fatal(boot)
+    if found is not None:
+        _exited(boot)
+        raise _classed(boot, found)
+    if gone:
+        raise died(boot, "while booting")
+
+
+def _fatal(boot: Boot) -> fatal.Fatal | None:
+    """The line of its log after which it never will be ready.
+
+    A port that could not be bound is one only with its consequence: the engine exited, or somebody else listens on
+    ours. An engine that took the next port, or has lost only another one, goes on.
+    """
+    text = logs.read(boot.spec.log_file)
     found = fatal.find(text, boot.spec.env)
-    if found is None:
-        if boot.process.poll() is not None:
-            raise died(boot, "while booting")
-        return
-    _exited(boot)
-    raise _classed(boot, found)
+    if found is None or not found.survivable or boot.process.poll() is not None or _other_listeners(boot):
+        return found
+    return fatal.find(text, boot.spec.env, survived=True)
+
+
+def _other_listeners(boot: Boot) -> set[int]:
+    """Who else listens on its port."""
+    ours = {proc.pid for proc in boot.family.look()}
+    return {pid for pid in ports.listening_pids(boot.spec.port) if pid is not None} - ours
 
 
 def _classed(boot: Boot, found: fatal.Fatal, how: str = "") -> CampaignError:
@@ -188,9 +213,7 @@ def _models_answer(boot: Boot) -> bool:
 
 def _check_listeners(boot: Boot) -> None:
     """Every listener of the port must be ours: SO_REUSEPORT lets two servers share one, and answer in turn."""
-    ours = {proc.pid for proc in boot.family.look()}
-    others = {pid for pid in ports.listening_pids(boot.spec.port) if pid is not None} - ours
-    if others:
+    if others := _other_listeners(boot):
         raise _foreign(boot, f"is shared with pid {', '.join(map(str, sorted(others)))}, which this run did not start")
 
 
@@ -261,5 +284,5 @@ def _failed(boot: Boot, sentence: str) -> CampaignError:
 
 def _because(boot: Boot, error: CampaignError) -> CampaignError:
     """The same failure by the line of the log that says why, where there is one."""
-    found = fatal.find(logs.read(boot.spec.log_file), boot.spec.env)
+    found = _fatal(boot)
     return error if found is None else _classed(boot, found, str(error).partition("; see ")[0])

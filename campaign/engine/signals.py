@@ -28,12 +28,15 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Within it a request to end waits; it is raised as KeyboardInterrupt on leaving."""
+    """Within it a request to end waits; it is raised as KeyboardInterrupt on leaving.
+
+    A signal that is ignored (SIGHUP below nohup, SIGINT of a script's background job) stays ignored.
+    """
     if not _in_main_thread():
         yield
         return
     came: list[str] = []
-    before = {number: signal.getsignal(number) for number in ENDING}
+    before = {n: handler for n in ENDING if (handler := signal.getsignal(n)) is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, lambda found, _frame: came.append(signal.Signals(found).name))
     try:

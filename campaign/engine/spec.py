@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign.config import Campaign
+from campaign.variables import may_show
 
 HOST = "127.0.0.1"
 RUN_MARKER = "CAMPAIGN_RUN_ID"  # every process of a run carries it, so that a crashed run can be swept
@@ -52,7 +53,7 @@ class EngineSpec:
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def public_env(self) -> dict[str, str]:
-        """The environment for the record: values passed on from the caller are masked when their name says secret."""
+        """The environment for the record: of what the caller passed on, only what is known to be no secret is shown."""
         return {name: "***" if name in self.secret_names else value for name, value in sorted(self.env.items())}
 
 
@@ -107,7 +108,7 @@ def build(
         stage_path=stage_path,
         tmp_dir=tmp_dir,
         declared=declared,
-        secret_names=frozenset(n for n in passed if _sounds_secret(n)),
+        secret_names=frozenset(n for n in passed if not may_show(n, os.environ.get(n, ""))),
         first_prompt=_first_prompt(serve.get("max_model_len")),
     )
 
@@ -177,10 +178,6 @@ def _tmp_dir(nonce: str) -> Path:
     usual = Path(tempfile.gettempdir()) / f"{TMP_PREFIX}{nonce}"
     short = Path("/tmp") / f"{TMP_PREFIX}{hashlib.sha256(nonce.encode()).hexdigest()[:16]}"
     return usual if len(str(usual)) <= LONGEST_TMPDIR else short
-
-
-def _sounds_secret(name: str) -> bool:
-    return any(word in name.upper() for word in ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"))
 
 
 def _first_prompt(max_model_len: object) -> str:

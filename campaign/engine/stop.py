@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from campaign.engine import memory, processes, remembered, shared_memory
 from campaign.engine import port as ports
+from campaign.engine import processes, remembered, shared_memory, signals
 from campaign.engine.family import Family, send
 from campaign.engine.processes import Proc
 from campaign.engine.spec import RUN_MARKER, TMP_PREFIX
@@ -31,7 +31,7 @@ class StopFacts:
     leftovers: tuple[str, ...]  # processes, a port, shared memory that are still there
     swept: tuple[str, ...]  # shared memory that its dead processes left, and that was removed
     by_us: bool = True  # it still lived when the stop began: whatever signal ended it was ours
-    held_mib: int = 0  # of the host, by all its processes, when the stop began
+    held_mib: int = 0  # of the host, by all its processes: the most that was seen (Family.weigh)
     survivors: int = 0  # processes that not even SIGKILL ended
 
 
@@ -49,7 +49,8 @@ def stop(process: subprocess.Popen[bytes], family: Family, timeout_s: float, rem
     started = time.monotonic()
     members = family.look()
     ours = remains.shm_ours | shared_memory.held_by(proc.pid for proc in members)
-    held_mib, by_us = memory.held_mib(members), process.poll() is None
+    family.weigh()
+    by_us = process.poll() is None
     _terminate(process, members)
     killed = not _died(process, family, timeout_s)
     alive = kill(family) if killed else ()
@@ -63,7 +64,7 @@ def stop(process: subprocess.Popen[bytes], family: Family, timeout_s: float, rem
         leftovers=(*(f"{proc} survived SIGKILL" for proc in alive), *_port_holder(remains.port), *left),
         swept=swept,
         by_us=by_us,
-        held_mib=held_mib,
+        held_mib=family.most_mib,
         survivors=len(alive),
     )
 
@@ -72,8 +73,14 @@ def sweep(run_marker: str, timeout_s: float, boots: Path | None = None) -> tuple
     """End what a crashed run left: every process that carries its marker, their sessions and their descendants, and
     those that the run wrote down in the folders of its `boots`.
 
-    Returns who was ended. For `resume`, before the first boot. Raises nothing: what survives is seen at preflight.
+    Returns who was ended. For `resume`, before the first boot. What survives is seen at preflight. A request to end
+    waits until all are ended, as in `stop`.
     """
+    with signals.held():
+        return _sweep(run_marker, timeout_s, boots)
+
+
+def _sweep(run_marker: str, timeout_s: float, boots: Path | None) -> tuple[str, ...]:
     told = remembered.recall(boots) if boots else ()
     left = _Left(run_marker, {proc.pid: proc for boot in told for proc in boot.members})
     found = left.look()

@@ -15,6 +15,7 @@ from campaign.engine.spec import OURS_PREFIX, EngineSpec, argument
 from campaign.evidence import WitnessRow
 
 ENGINE = "engine"  # rows that belong to no knob
+UNKNOWN = "unknown variables"  # a row that only counts; each of ours has a row of its own below it
 ABSENT = "(absent)"
 UNSET = "(unset)"
 SPECULATION = "--speculative-config"
@@ -126,7 +127,7 @@ def variables(spec: EngineSpec, log: str) -> list[WitnessRow]:
     wrong = [name for name in unknown if name in spec.env and name not in expected]
     others = len(unknown) - len(expected) - len(wrong)
     summary = f"{len(wrong)} of ours, {others} of others" if unknown else "none"
-    found = [WitnessRow(ENGINE, "asked", "unknown variables", "none of ours", summary, not wrong, "log")]
+    found = [WitnessRow(ENGINE, "asked", UNKNOWN, "none of ours", summary, not wrong, "log")]
     for name in wrong:
         words = f"unknown to the engine{_instead(name, log)}"
         found.append(WitnessRow(ENGINE, "asked", name, f"{spec.env[name]}, read by the engine", words, False, "log"))

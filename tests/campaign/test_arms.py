@@ -14,6 +14,22 @@ from campaign.errors import ConfigError
 UPSTREAM = '[upstream]\nlink = "none"\nstatus = "none"\ndrop_when = "never"\n'
 TARGET = '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n[[target.file]]\npath = "vllm/envs.py"\n'
 PINS = f'preimage_sha256 = "{"0" * 64}"\npostimage_sha256 = "{"0" * 64}"\n'
+REFUSED = {  # arguments that move the server, take its counters away, or bring others past the door
+    "uds": "/tmp/x.sock",
+    "headless": True,
+    "grpc": True,
+    "root_path": "/v2",
+    "ssl_certfile": "/c.pem",
+    "ssl_keyfile": "/k.pem",
+    "middleware": "my.module",
+    "disable_log_stats": True,
+    "config": "/more.yaml",
+    "log_config_file": "/log.json",
+    "data_parallel_rank": 1,
+    "node_rank": 1,
+    "skip_tokenizer_init": True,
+    "fail_on_environ_validation": True,
+}
 Shelf = Callable[..., None]
 
 
@@ -129,8 +145,11 @@ def test_a_value_outside_the_closed_set_is_refused(exp8: Campaign, value: object
 
 
 def test_a_knob_of_an_overlay_that_is_not_staged_is_refused(exp8: Campaign) -> None:
-    with pytest.raises(ConfigError, match=r"no staged overlay declares knob 'async_dflash'; knobs come from knobs"):
+    words = r"no staged overlay declares knob 'async_dflash'; overlay async_dflash does, stage it: "
+    with pytest.raises(ConfigError, match=rf"{words}'arms\.candidate\.overlays=\[async_dflash\]'"):
         resolve(arm(exp8, knobs={"async_dflash": "1"}), "candidate")
+    with pytest.raises(ConfigError, match=r"no staged overlay declares knob 'nosuch'; knobs come from knobs\.toml$"):
+        resolve(arm(exp8, knobs={"nosuch": "1"}), "candidate")
 
 
 def test_a_variable_that_a_knob_sets_cannot_be_set_beside_it(exp8: Campaign) -> None:
@@ -180,13 +199,26 @@ def test_an_argument_set_to_null_is_left_out(exp8: Campaign) -> None:
         ({"speculative_config": {"method": "ngram"}}, "the runner sets speculative_config itself"),
         ({"spec_tokens": 3}, "the runner sets spec_tokens itself"),
         ({"help": True}, "the runner sets help itself"),
+        *(({name: value}, f"{name} .*; leave it out") for name, value in REFUSED.items()),
+        ({"max_num_seqs": "2k"}, "found '2k', wanted a whole number"),
+        ({"tensor_parallel_size": "1k"}, "found '1k', wanted a whole number"),
+        ({"max_num_seqs": 0}, "found 0, wanted at least 1"),
+        ({"tensor_parallel_size": 0}, "found 0, wanted at least 1"),
+        ({"max_model_len": -2}, "found -2, wanted at least -1"),
+        ({"block_size": 0}, "found 0, wanted more than 0"),
+        ({"gpu_memory_utilization": 1.5}, "found 1.5, wanted at most 1"),
+        ({"data_parallel_size": 2}, "found 2, wanted 1: the runner asks one engine behind one API server"),
+        ({"api_server_count": 2}, "found 2, wanted 1"),
+        ({"api_server_count": 0}, "found 0, wanted 1"),
+        ({"nnodes": 2}, "found 2, wanted 1"),
+        ({"model_loader_extra_config": {"access_token": "s3cret"}}, "access_token sounds like a secret"),
         ({"api_key": "s3cret"}, "a secret must not stand in an argument list; use engine.pass_env"),
         ({"hf_token": "s3cret"}, "a secret must not stand"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_a_wrong_serve_argument_is_refused_by_its_path(exp8: Campaign, serve: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ConfigError, match=rf"^arms\.candidate\.serve\.{next(iter(serve))}: .*{sentence}") as caught:
+    with pytest.raises(ConfigError, match=rf"^arms\.candidate\.serve\.{next(iter(serve))}[:.].*{sentence}") as caught:
         resolve(arm(exp8, serve=serve), "candidate")
     assert "s3cret" not in str(caught.value)
 
@@ -229,6 +261,30 @@ def test_a_variable_of_the_runner_is_refused(exp8: Campaign, name: str, place: s
         resolve(exp8, "base")
 
 
+@pytest.mark.parametrize("place", ["env", "pass_env"])
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "LANG", "LC_ALL", "PYTHONHOME", "PYTHONHASHSEED", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_CONFIG_PATH",
+     "VLLM_PLUGINS", "VLLM_SERVER_DEV_MODE", "VLLM_DP_SIZE", "VLLM_USE_RUST_FRONTEND", "VLLM_MODEL_REDIRECT_PATH"],
+)  # fmt: skip
+def test_a_variable_that_would_cost_the_boot_or_hide_what_runs_is_refused_with_the_reason(
+    exp8: Campaign, name: str, place: str
+) -> None:
+    exp8.engine.env |= {name: "x"} if place == "env" else {}
+    exp8.engine.pass_env += [name] if place == "pass_env" else []
+    with pytest.raises(ConfigError, match=rf"engine\.{place}.*{name} [a-z].*; leave it out"):
+        resolve(exp8, "base")
+
+
+@pytest.mark.parametrize("place", ["env", "pass_env"])
+@pytest.mark.parametrize("name", ["A=B", "", "1A", "A B", "A\0", "A.B", "한국어", "A\n"], ids=repr)
+def test_what_is_no_name_of_a_variable_is_refused(exp8: Campaign, name: str, place: str) -> None:
+    exp8.engine.env |= {name: "x"} if place == "env" else {}
+    exp8.engine.pass_env += [name] if place == "pass_env" else []
+    with pytest.raises(ConfigError, match=r"is no variable's name; wanted letters, digits and '_'"):
+        resolve(exp8, "base")
+
+
 def test_a_variable_that_is_passed_and_set_by_the_same_is_refused(exp8: Campaign) -> None:
     exp8.engine.env["BOTH"] = "2"
     exp8.engine.pass_env.append("BOTH")
@@ -263,6 +319,22 @@ def test_a_variable_that_nobody_reads_is_refused_before_a_boot(exp8: Campaign, n
     exp8.engine.env[name] = "x"
     with pytest.raises(ConfigError, match=rf"engine\.env\.{name}: .*{hint}"):
         resolve(exp8, "base")
+
+
+@pytest.mark.case("C1", "C2")
+def test_a_variable_that_nobody_reads_is_refused_also_where_it_is_passed_on(exp8: Campaign) -> None:
+    exp8.engine.pass_env = ["VLLM_TYPO_X"]
+    with pytest.raises(ConfigError, match=r"engine\.pass_env: vLLM 0\.29\.0 reads no variable VLLM_TYPO_X"):
+        resolve(exp8, "base")
+
+
+def test_a_passed_variable_of_an_overlay_goes_only_to_the_arm_that_stages_it(exp8: Campaign, shelf: Shelf) -> None:
+    shelf("reader", requires='[]\nvariables = ["VLLM_READER_DEPTH"]')
+    exp8.engine.pass_env = ["VLLM_READER_DEPTH"]
+    arm(exp8, overlays=["reader"])
+    base, candidate = resolve(exp8, "base"), resolve(exp8, "candidate")
+    assert (base.passed, candidate.passed) == ((), ("VLLM_READER_DEPTH",))
+    assert "engine.pass_env: VLLM_READER_DEPTH is not given to arm base" in " ".join(base.notes)
 
 
 def test_a_variable_of_an_overlay_goes_only_to_the_arm_that_stages_it_and_that_is_said(
@@ -308,12 +380,22 @@ def test_the_same_overlay_is_fine_in_an_arm_that_does_not_ask(exp8: Campaign, sh
     ("first", "second"),
     [
         ({"max_num_seqs": 8}, {"max_num_seqs": "8"}),
+        ({"max_model_len": 4000}, {"max_model_len": "4k"}),
+        ({"max_model_len": "auto"}, {"max_model_len": -1}),
         ({"compilation_config": {"mode": 3, "level": 1}}, {"compilation_config": {"level": 1, "mode": 3}}),
         ({"compilation_config": {"mode": 3}}, {"compilation_config": '{"mode":3}'}),
         ({"block_size": 32, "seed": 1}, {"seed": 1, "block_size": 32}),
         ({"seed": None}, {}),
     ],
-    ids=["number and text", "order of a map", "map and JSON text", "order of arguments", "null and nothing"],
+    ids=[
+        "number and text",
+        "number and thousands",
+        "auto and -1",
+        "order of a map",
+        "map and JSON text",
+        "order of arguments",
+        "null and nothing",
+    ],
 )
 @pytest.mark.case("F3")
 def test_two_spellings_of_one_argument_are_the_same_arm(exp8: Campaign, first, second) -> None:

@@ -161,6 +161,27 @@ def test_slow_first_turns_never_enter_a_measurement(line: Line) -> None:
     assert max(firsts) < 1.5
 
 
+@pytest.mark.case("A5")
+def test_a_prefill_that_takes_longer_than_the_stall_limit_is_slow_and_not_stalled(line: Line) -> None:
+    code, told, boot = faulty(line, "slow_prefill:1", "engine.stall_timeout_s=1")
+    assert code == SCREEN, told
+    assert float(boot["facts"]["cold_request_s"]) >= 2.5
+
+
+@pytest.mark.case("A8")
+def test_an_engine_that_gets_over_an_address_in_use_is_measured(line: Line) -> None:
+    code, told, _ = faulty(line, "another_port")
+    assert code == SCREEN, told
+    assert "[Errno 98]" in (line.only_run() / "boots/01-A/engine.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.case("A10")
+def test_what_a_boot_that_failed_had_held_stands_in_its_record(line: Line) -> None:
+    _, told, boot = faulty(line, "die_in_window:9")
+    assert int(boot["facts"]["memory_held_mib"]) > 0, told
+    assert boot["facts"]["stop"] == "exited with 1"
+
+
 @pytest.mark.case("A13")
 def test_a_kill_by_our_own_watchdog_says_so(line: Line) -> None:
     code, told, boot = faulty(line, "ignore_sigterm", "engine.stop_timeout_s=1")
@@ -223,6 +244,7 @@ def test_a_runner_that_is_told_to_end_in_the_warm_up_leaves_nothing(line: Line, 
     runner.terminate()
     told, _ = runner.communicate(timeout=WAIT_S)
     assert runner.returncode == INTERRUPTED, told
+    assert "the engine is stopped; `python -m campaign resume" in told
     assert holders(held) == []
 
 

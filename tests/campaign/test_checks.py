@@ -1,6 +1,7 @@
 """Twin of campaign.checks and campaign.corruption. Cases H1 to H8 and H12 with their right values."""
 
 import json
+import os
 import unicodedata
 
 import pytest
@@ -263,3 +264,6 @@ def test_a_missing_file_and_one_that_is_no_text_are_refused(tmp_path):
     (tmp_path / "latin.jsonl").write_bytes(b'{"id": "caf\xe9"}')
     with pytest.raises(ConfigError, match="is no UTF-8 text"):
         load_prompts(tmp_path / "latin.jsonl", "quality")
+    os.mkfifo(tmp_path / "pipe.jsonl")  # would be waited for
+    with pytest.raises(ConfigError, match=r"pipe\.jsonl: is no file"):
+        load_prompts(tmp_path / "pipe.jsonl", "quality")

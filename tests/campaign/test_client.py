@@ -1,5 +1,6 @@
 """The client against a real server over HTTP that sends exactly what a test says, byte by byte."""
 
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -187,6 +188,37 @@ def test_a_question_that_the_engine_refuses_is_our_mistake_and_not_a_dead_engine
 def test_an_engine_that_hangs_is_given_up_after_the_timeout() -> None:
     with pytest.raises(EngineFailedError, match=r"no token came for prompt p1 in 0\.3 s: timed out"):
         streamed(chunk("a", [1]), 20.0, ask=Ask(16, ignore_eos=False, timeout_s=0.3))
+
+
+PINGS = {
+    "comments": b": ping\n\n",
+    "events without a token": chunk("", []),
+    "a chat's first event": role(),
+    "the prompt's own tokens": event({"choices": [{"delta": {"content": ""}, "prompt_token_ids": [1, 2]}]}),
+}
+
+
+@pytest.mark.case("A5")
+@pytest.mark.parametrize("ping", PINGS.values(), ids=PINGS)
+def test_bytes_that_bring_no_token_do_not_end_a_silence(ping: bytes) -> None:
+    pieces = [piece for _ in range(100) for piece in (ping, 0.1)]
+    started = time.monotonic()
+    with pytest.raises(EngineFailedError, match=r"no token came for prompt p1 in 0\.5 s: timed out"):
+        streamed(chunk("a", [1]), *pieces, ask=Ask(16, ignore_eos=False, timeout_s=0.5))
+    assert time.monotonic() - started < 8.0  # of ten seconds of pings
+
+
+def test_tokens_that_keep_coming_are_waited_for_however_long_it_takes() -> None:
+    pieces = [piece for i in range(8) for piece in (chunk("a", [i]), 0.2)]
+    found = streamed(*pieces, usage(8), DONE, ask=Ask(16, ignore_eos=False, timeout_s=1.0))
+    assert len(found.token_ids) == 8
+
+
+def test_an_engine_that_never_begins_to_answer_is_given_up_too() -> None:
+    with client(chunk("a", [1])) as found, socket.create_server(("127.0.0.1", 0)) as mute:
+        found.port = mute.getsockname()[1]
+        with pytest.raises(EngineFailedError, match=r"no token came for prompt p1 in 0\.3 s: timed out"):
+            found.stream(CHAT, Ask(16, ignore_eos=False, timeout_s=0.3))
 
 
 def test_an_engine_that_is_gone_is_an_engine_failure() -> None:

@@ -13,6 +13,7 @@ from campaign.console import (
     format_boot,
     format_gate,
     format_plan,
+    format_probe,
     format_resolution,
     format_verdict,
     format_witness,
@@ -21,7 +22,7 @@ from campaign.console import (
 from campaign.errors import ExitCode
 from campaign.evidence import WitnessRow
 from campaign.gates.base import GateResult
-from campaign.plan import make
+from campaign.plan import Plan, make
 from tests.fakes.evidence import boot, died
 from verdict.words import Verdict
 
@@ -156,6 +157,44 @@ def test_a_plan_shows_all_that_will_be_asked(exp8: Campaign) -> None:
         "  bracket     ABBA BAAB: 8 boots (A is base), about 10 minutes\n",
     )
     assert [line for line in wanted if line not in text] == []
+
+
+def test_a_plan_says_by_what_the_arms_differ_and_a_knobs_own_variable_is_not_told_twice(exp8: Campaign) -> None:
+    exp8.arms["candidate"].serve["max_num_seqs"] = 2
+    exp8.arms["candidate"].knobs["prefix_cache"] = "1"
+    line = next(line for line in format_plan(make(exp8, "run-1")) if line.startswith("  differ by   "))
+    assert set(line.removeprefix("  differ by   ").split(", ")) == {
+        "overlay async_dflash none -> staged",
+        "knob async_dflash none -> 1",
+        "knob prefix_cache auto -> 1",
+        "serve async_scheduling false -> none",
+        "serve max_num_seqs 4 -> 2",
+    }
+
+
+def test_equal_arms_differ_by_nothing(compose) -> None:
+    assert "  differ by   nothing" in format_plan(make(compose("exp=aa"), "run-1"))
+
+
+@pytest.mark.parametrize(("minutes", "words"), [(0.1, "1 minute"), (1.0, "1 minute"), (2.0, "2 minutes")])
+def test_minutes_are_counted_in_words_that_agree(exp8: Campaign, minutes: float, words: str) -> None:
+    exp8.engine.minutes_per_boot = minutes / 8
+    assert any(line.endswith(f": 8 boots (A is base), about {words}") for line in format_plan(unmirrored(exp8)))
+
+
+def unmirrored(campaign: Campaign) -> Plan:
+    campaign.bracket.mirror = False
+    return make(campaign, "run-1")
+
+
+def test_a_probe_shows_the_one_arm_that_it_starts_with_its_notes(compose, tmp_path: Path) -> None:
+    (tmp_path / "team.env").write_text("PREFIX_CACHE=0\n")
+    profile = f"engine.profile={tmp_path}/team.env"
+    text = "\n".join(format_probe(make(compose("exp=exp8", "arm=base", profile), "run-1")))
+    assert "arm         base: overlays engine_report" in text
+    assert "serve --no-async-scheduling (experiment exp8)" in text
+    assert re.search(r"note +team\.env:1: PREFIX_CACHE=0 is read as auto", text)
+    assert "candidate" not in text
 
 
 def test_a_mirrored_schedule_is_said_to_be_one(exp8: Campaign) -> None:

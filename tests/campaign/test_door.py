@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ WRONG = {  # command line (TREE stands for the folder) -> what the sentence must
     "rseume some-run": "rseume.*key=value",
     "exp=exp8 nosuch=1": "nosuch.*No such key",
     "exp=exp8 ++bracket.nosuch=1": "nosuch.*Bracket",
-    "exp=exp8 host.port=abc": "host.port.*'abc'.*Integer",
+    "exp=exp8 host.port=abc": "host.port.*found 'abc', wanted a whole number",
     "exp=exp8 arms.candidate.knobs.async_dflsh=1": "async_dflsh.*did you mean 'async_dflash'",
     "exp=exp8 arms.candidate.knobs.async_dflash=2": 'found \'2\', wanted one of "0", "1"',
     "exp=yaml_bool --config-dir TREE": "async_dflash.*truth value true.*quote it",
@@ -67,6 +68,7 @@ WRONG = {  # command line (TREE stands for the folder) -> what the sentence must
     "exp=other_bound --config-dir TREE": "claims.acceptance: .* takes margin_pp, found margin_pct, margin_pp",
     "exp=exp8 claims.step_rate.metric=speed": "no metric 'speed'; there are step_per_s",
     "exp=exp8 hypothesis=한국어": """hypothesis='"한국어"'""",
+    "exp=exp8 exp=aa": "exp=exp8 and exp=aa: a group takes one choice",
     "exp=exp8 -m": "sweeps are not in this version",
     "exp=exp8 hydra.mode=MULTIRUN": "sweeps are not in this version",
     "exp=exp8 --nosuch": "no option --nosuch",
@@ -253,6 +255,49 @@ def test_options_take_their_value_with_a_space_or_an_equals_sign() -> None:
 def test_an_option_without_its_value_is_refused(arguments: list[str]) -> None:
     with pytest.raises(ConfigError, match=r"takes .* found (nothing|--cfg)"):
         separated(arguments)
+
+
+# what Hydra would drop without a word
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["exp=exp8 exp=aa", "exp=aa dry_run=true +exp=exp8", "exp=exp8 engine=gpu engine=reference_cpu",
+     "workload=decode_c1 exp=exp8 workload=decode_c1_short"],
+)  # fmt: skip
+def test_a_group_that_is_given_twice_is_refused_with_both_choices(compose, line: str) -> None:
+    with pytest.raises(ConfigError, match=r"(\w+)=\w+ and \1=\w+: a group takes one choice; leave one out"):
+        compose(*shlex.split(line))
+
+
+def test_a_group_and_a_value_of_it_are_no_two_choices(compose) -> None:
+    found = compose(
+        "exp=exp8", "exp=exp8", "engine=reference_cpu", "engine={boot_timeout_s: 7}", "engine.boot_retries=2"
+    )
+    assert (found.engine.boot_timeout_s, found.engine.boot_retries) == (7, 2)
+
+
+@pytest.mark.parametrize("name", ["exp/exp8.yaml", "host/default.yaml", "config.yaml"])
+def test_a_file_under_the_name_of_one_of_ours_is_refused_with_both_named(compose, tmp_path: Path, name: str) -> None:
+    """Hydra takes ours, and the other says nothing."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text((ROOT / "conf" / name).read_text(encoding="utf-8") + "# mine\n", encoding="utf-8")
+    named = f"{tmp_path / name} has the name of {ROOT / 'conf' / name}, which would be used instead; rename it"
+    with pytest.raises(ConfigError, match=re.escape(named)):
+        compose("exp=exp8", f"--config-dir={tmp_path}")
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["a copy", "the same folder"])
+def test_a_file_that_says_the_same_hides_nothing(compose, tmp_path: Path, copied: bool) -> None:
+    folder = shutil.copytree(ROOT / "conf", tmp_path / "conf") if copied else ROOT / "conf"
+    assert compose("exp=exp8", "--config-dir", str(folder)).name == "exp8"
+
+
+def test_a_second_tree_is_refused(compose, tree: Path) -> None:
+    with pytest.raises(ConfigError, match="--config-dir takes one folder, found "):
+        compose("exp=exp8", "--config-dir", str(tree), f"--config-dir={tree}/exp")
+    with pytest.raises(ConfigError, match="a tree of one's own is given with --config-dir"):
+        compose("exp=exp8", f"hydra.searchpath=[file://{tree}]")
 
 
 # runs by their id

@@ -47,6 +47,7 @@ PATHS = [
     "engine.env",
     "engine.env.X",
     "engine.env.VLLM_X",
+    "engine.env.A B",
     "engine.serve",
     "engine.serve.seed",
     "engine.knobs",
@@ -58,6 +59,8 @@ PATHS = [
     "engine.boot_timeout_s",
     "engine.serve_arguments",
     "model.method",
+    "model.target",
+    "model.drafter",
     "model.num_speculative_tokens",
     "workload.max_tokens",
     "workload.prompts",
@@ -101,10 +104,11 @@ OPTIONS = st.sampled_from(
     ["-m", "--multirun", "--cfg", "--info=x", "-x", "--config-dir=", "--resolve", "--hydra-help", "-"]
 )
 LINES = st.lists(OVERRIDES | TEXTS | OPTIONS | st.sampled_from(PATHS).map("~{}".format), max_size=4)
+KEYS = st.sampled_from([*PATHS[:8], "A=B", "A B", "1A", "", "A\0", "password"]) | TEXTS
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS | WORDS
 TREES = st.recursive(
     LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(PATHS[:8]) | TEXTS, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=8,
 )
 
@@ -164,6 +168,14 @@ def test_any_command_line_is_a_plan_or_one_sentence(answers, line: list[str]) ->
 @example("host.overlay_path", [["a"]])
 @example("engine.env", {"X": "${engine.env.Y}", "Y": "${engine.env.X}"})
 @example("engine.serve", {"max_model_len": "${engine.serve}"})
+@example("engine.env", {"A=B": "x"})
+@example("engine.env", {"": "x"})
+@example("engine.env", {"A\0": "x"})
+@example("engine.env", {"\ud800": "x"})
+@example("engine.pass_env", ["A=B", ""])
+@example("model.target", "x" * 400)
+@example("engine.serve", {"tensor_parallel_size": "1k", "max_model_len": "9" * 400 + "k", "seed": "9" * 5000})
+@example("engine.serve", {"additional_config": "[" * 4000})
 @example("arms", {"base": None})
 @example("claims", {"step_rate": []})
 def test_any_tree_in_an_experiment_is_a_plan_or_one_sentence(answers, here: Path, path: str, tree: object) -> None:

@@ -211,7 +211,7 @@ def test_renamed_metrics_several_engines_and_counters_that_disagree_are_told(tmp
     ("content", "words"),
     [
         (b"name,value\n1,2\n", "is neither an engine's log nor a /metrics text"),
-        (b"", "is neither an engine's log nor a /metrics text"),
+        (b" \n", "is empty: the engine wrote nothing"),
         (b"\x7fELF\0\0", "is no text"),
         (b"# TYPE a counter\na{ 1\n", "is not Prometheus text"),
     ],
@@ -224,6 +224,59 @@ def test_a_file_that_is_neither_is_a_configuration_error(command, tmp_path, cont
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+QUOTED = f"{PREFIX} x\nEngineDeadError: EngineCore encountered an issue.\n{STARTED}\n"
+QUOTING = {  # a file that quotes a log -> its text
+    "report.md": f"# FAIL: exp8 (exp8-20261130-120000-5f3c)\n\n```text\n  | {QUOTED}```\n",
+    "page.txt": f"# FAIL: exp8 (exp8-20261130-120000-5f3c)\n\n```text\n  | {QUOTED}```\n",
+    "report.html": f"<!doctype html>\n<pre>{QUOTED}</pre>",
+    "saved": f"<!DOCTYPE html>\n<pre>{QUOTED}</pre>",
+    "journal.jsonl": json.dumps({"event": "boot", "log_tail": QUOTED.splitlines()}),
+    "result": json.dumps({"gates": QUOTED.splitlines()}, indent=1),
+    "argv": json.dumps(QUOTED.splitlines()),
+    "notes.md": QUOTED,
+    "probe.py": f'"""{QUOTED}"""',
+}
+
+
+@pytest.mark.parametrize("name", QUOTING)
+def test_a_page_that_quotes_a_log_is_no_log(tmp_path, name):
+    (tmp_path / name).write_text(QUOTING[name])
+    with pytest.raises(ConfigError, match="is neither an engine's log nor a /metrics text, though it may quote one"):
+        look_into(tmp_path / name)
+
+
+def test_a_log_that_a_container_engine_wrapped_is_read(tmp_path):
+    lines = [json.dumps({"log": line, "stream": "stderr"}) for line in (f"{PREFIX} x\n", f"{STARTED}\n")]
+    (tmp_path / "engine.log").write_text("\n".join(lines))
+    assert look_into(tmp_path / "engine.log").code == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["api_server.py: error: argument --max-num-seqs: invalid int value: 'x'",
+     "vllm serve: error: unrecognized arguments: --nosuch 1"],
+)  # fmt: skip
+def test_an_engine_that_died_on_its_arguments_is_a_failed_one_with_that_line(inspect, line):
+    done = inspect("usage: api_server.py [-h] [--headless] [--port PORT]", "                     [--host HOST]", line)
+    assert done.returncode == 1, done.stderr
+    assert (
+        f"the engine refused its arguments: {line.partition('error: ')[2]} (EngineFailedError, exit 1)" in done.stdout
+    )
+
+
+def test_a_validation_error_is_told_with_its_reason(inspect):
+    reason = "Value error, User-specified max_model_len (4096) is greater than the derived max_model_len (2048)."
+    done = inspect(
+        f"{PREFIX} x",
+        "Traceback (most recent call last):",
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig",
+        f"  {reason} [type=value_error, input_value=ArgsKwargs((), {{}}), input_type=ArgsKwargs]",
+        "    For further information visit https://errors.pydantic.dev/2.12/v/value_error",
+    )
+    assert done.returncode == 1
+    assert f"ValidationError: 1 validation error for ModelConfig: {reason}" in done.stdout
 
 
 def test_what_lies_beside_a_log_is_read_strictly(tmp_path):

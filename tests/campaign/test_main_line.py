@@ -74,6 +74,10 @@ def test_engines_that_show_no_difference_at_all_are_invalid_even_without_a_knob(
     done = line.run("fake8", "arms.candidate.overlays=[]", "~arms.candidate.knobs.fake_async")
     assert done.returncode == 5, done.stdout + done.stderr
     assert "arms identical: both engines run the same files" in done.stdout
+    second = line.boots()[-1]
+    assert (second["status"], second["metrics"], second["answers"]) == ("invalid", {}, [])
+    assert second["witness"]
+    assert second["seconds"]["total"] > 0
 
 
 def test_a_drifted_preimage_is_six_and_nothing_is_booted(line: Line) -> None:
@@ -112,12 +116,11 @@ def test_a_killed_runner_is_resumed_and_keeps_its_finished_boots(line: Line, num
     until(lambda: bool(marked(run.name)))
     runner.send_signal(number)
     runner.communicate(timeout=WAIT_S)
-    kept = (run / "journal.jsonl").read_text().splitlines()[0]
+    kept = line.boots()[0]
     done = line.resume(run)
     assert done.returncode == 3, done.stdout + done.stderr
-    lines = (run / "journal.jsonl").read_text().splitlines()
-    assert lines[0] == kept
-    assert [json.loads(text)["boot"]["index"] for text in lines] == [1, 2, 3, 4]
+    assert line.boots()[0] == kept
+    assert [boot["index"] for boot in line.boots()] == [1, 2, 3, 4]
 
 
 def test_a_run_that_still_runs_is_not_resumed(line: Line) -> None:

@@ -273,6 +273,23 @@ def test_a_value_of_the_shell_that_is_not_used_is_said_with_the_way_to_use_it(
         make(ask(*shlex.split(line.partition("to use it: ")[2]), profile=profile), "run-1")
 
 
+@pytest.mark.parametrize(
+    ("passed", "said"),
+    [
+        ("[MY_OWN]", ["MY_OWN is not set"]),
+        ("[LD_PRELOAD]", ["LD_PRELOAD is not set"]),
+        ("[THERE]", []),
+        ("", []),
+    ],
+    ids=["a name of one's own", "a library's", "it is there", "what the engine's file passes on"],
+)  # fmt: skip
+def test_a_variable_that_is_to_be_passed_on_and_is_not_there_is_said(ask: Ask, passed: str, said: list[str]) -> None:
+    campaign = ask(*([f"engine.pass_env={passed}"] if passed else []))
+    arms = {name: resolve(campaign, name) for name in campaign.arms}
+    tail = " in this shell, so engine.pass_env (command line) gives the engine nothing"
+    assert strays(arms, [], {"THERE": "1"}) == [f"{name}{tail}" for name in said]
+
+
 def test_the_dry_run_says_what_the_shell_has_for_nothing(command) -> None:
     done = command("exp=exp8", "dry_run=true", env={"VLLM_GLM53_ASYNC_DFLASH": "0"})
     assert done.stdout.startswith("note: VLLM_GLM53_ASYNC_DFLASH=0 of this shell is not used")

@@ -12,6 +12,7 @@ from tests.fakes.overlay import CORE, CPU, FORCED_OFF, Change, write_overlay
 
 FAKES = ROOT / "tests" / "fakes" / "overlays"
 FACTOR = "STEP_FACTOR = 1.0\n"
+ABSTRACT = "vllm/v1/executor/abstract.py"
 both_verbs = pytest.mark.parametrize("verb", ["run", "boot"])
 
 
@@ -35,6 +36,15 @@ def test_an_overlay_whose_import_this_engine_lacks_is_six_before_any_boot(line, 
     assert code == 6, text
     for part in ("checking that the overlays", "moved: its hashes fit", CORE, "imports vllm.moved_elsewhere", "0.0.0"):
         assert part in text
+
+
+@pytest.mark.case("E1")
+def test_a_name_that_an_overlay_takes_from_a_file_nobody_overlays_is_six_before_any_boot(line, tmp_path):
+    """Its own module imports; the engine's core, which every boot needs, no longer does."""
+    write_overlay(tmp_path, "breaks", Change(ABSTRACT, "def max_concurrent_batches(", "def renamed_batches("))
+    code, text = told(line, "run", tmp_path, "breaks")
+    assert code == 6, text
+    assert f"breaks: its hashes fit, but its imports do not: {ABSTRACT}, which fails at {CORE}" in text
 
 
 @pytest.mark.case("E1")
@@ -123,8 +133,12 @@ def test_a_run_keeps_the_composed_manifest_of_each_arm_and_tries_its_imports_onc
     assert shown == {"base": [of_base], "candidate": [("fake_async", CPU, "patched", True), of_base]}
     row = kept["base"][0]
     assert row["preimage_sha256"] == row["found_sha256"] != row["postimage_sha256"]
-    again = line.resume(line.only_run())  # stages once more, and has nothing left to boot
+    journal = line.only_run() / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(kept for kept in lines if json.loads(kept)["boot"]["index"] <= 2))
+    again = line.resume(line.only_run())  # stages once more, and boots what is missing
     assert (again.returncode, "checking that" in again.stdout) == (first.returncode, False), again.stderr
+    assert "2 of 3 boots are there" in again.stdout
 
 
 @pytest.mark.case("E10")

@@ -42,10 +42,33 @@ def test_the_reference_engines_own_arguments_are_known() -> None:
     assert [known[name].takes for name in names] == ["switch", "switch", "int", "choice", "json"]
 
 
+def test_where_the_engine_reads_2k_is_its_own_word() -> None:
+    """0.29.0's parser takes it for these and refuses it for every other number (max_num_seqs, tensor_parallel_size)."""
+    assert {name for name, argument in load("0.29.0").arguments.items() if argument.human} == {
+        "kv_cache_memory_bytes", "max_model_len", "max_num_batched_tokens", "max_num_queued_tokens",
+        "max_num_scheduled_tokens", "safetensors_prefetch_block_size",
+    }  # fmt: skip
+
+
+def test_the_limits_of_a_number_are_those_of_the_engines_fields() -> None:
+    known = load("0.29.0").arguments
+    names = ("max_num_seqs", "tensor_parallel_size", "max_model_len", "gpu_memory_utilization", "block_size", "seed")
+    assert [known[name].bounds for name in names] == [
+        (("ge", 1),), (("ge", 1),), (("ge", -1),), (("gt", 0), ("le", 1)), (("gt", 0),), (),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", LISTS, ids=lambda f: f.stem)
+def test_a_pinned_list_knows_the_ways_of_drafting(file: Path) -> None:
+    assert {"dflash", "draft_model", "eagle3", "medusa", "mtp", "ngram"} <= set(load(file.stem).methods)
+
+
 KINDS = {
     "switch": Argument("switch"),
     "int": Argument("int"),
-    "length": Argument("int", words=("auto",)),
+    "length": Argument("int", words=("auto",), human=True),
+    "size": Argument("int", bounds=(("ge", 1), ("lt", 100))),
+    "alone": Argument("int", only_one=True),
     "float": Argument("float"),
     "json": Argument("json"),
     "choice": Argument("choice", choices=("auto", "none", "8")),
@@ -62,8 +85,17 @@ KINDS = {
         ("switch", None, None),
         ("int", 8, 8),
         ("int", "8", 8),
-        ("int", "2k", "2k"),
         ("int", -1, -1),
+        ("length", "2k", 2000),
+        ("length", "2K", 2048),
+        ("length", "0.2k", 200),
+        ("length", "25.6k", 25600),
+        ("length", "1M", 1048576),
+        ("length", "2t", 2 * 10**12),
+        ("length", -1, "auto"),
+        ("length", "-1", "auto"),
+        ("size", "1", 1),
+        ("alone", 1, 1),
         ("length", "auto", "auto"),
         ("float", 0.5, 0.5),
         ("float", 1, 1),
@@ -95,6 +127,16 @@ def test_a_value_has_one_spelling_of_its_type(kind: str, value: Any, read: Any) 
         ("int", True, "found the truth value true, wanted a whole number; quote text"),
         ("int", 1.5, "found 1.5, wanted a whole number"),
         ("int", "many", "found 'many', wanted a whole number"),
+        ("int", "2k", "found '2k', wanted a whole number"),
+        ("length", "1.5K", "found '1.5K', wanted a whole number"),
+        ("int", "9" * 5000, "wanted a whole number"),
+        ("length", "9" * 400 + "k", "wanted a whole number"),
+        ("size", 0, "found 0, wanted at least 1"),
+        ("size", 100, "found 100, wanted less than 100"),
+        ("alone", 2, "found 2, wanted 1: the runner asks one engine behind one API server"),
+        ("json", {"a": [{"api_key": "x"}]}, "here.a[0].api_key: api_key sounds like a secret"),
+        ("json", '{"password": "x"}', "here.password: password sounds like a secret"),
+        ("text", '{"password": "x"}', "here.password: password sounds like a secret"),
         ("int", "٣", "wanted a whole number"),
         ("int", "None", "found the text 'None', wanted a whole number; write null for nothing"),
         ("length", "Auto", "found 'Auto', wanted a whole number or \"auto\""),
@@ -109,7 +151,7 @@ def test_a_value_has_one_spelling_of_its_type(kind: str, value: Any, read: Any) 
         ("text", "null", "found the text 'null', wanted text; write null for nothing"),
         ("several", [1, "x"], "here[1]: found 'x', wanted a whole number"),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:40],
 )
 def test_a_value_of_another_type_is_refused_in_words(kind: str, value: Any, sentence: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(sentence)):

@@ -37,6 +37,7 @@ def plan(exp8: Campaign, port: int, tmp_path: Path) -> Plan:
     """A plan for the fake engine, without overlays; its models are there."""
     exp8.engine.overlays = []
     exp8.arms = {"base": Arm(), "candidate": Arm(serve={"max_num_seqs": 8})}
+    exp8.engine.build = "fake"  # it answers the report protocol by itself
     plan = make(exp8, "run-1")
     exp8.engine.python, exp8.engine.version, exp8.engine.build = str(FAKES / "python"), "0.0.0", "fake"
     exp8.host.port = port

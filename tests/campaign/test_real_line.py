@@ -12,6 +12,7 @@ from mlflow import MlflowClient
 
 from campaign.engine import processes
 from campaign.engine.port import listener
+from campaign.journal import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ("PASS", "FAIL", "INCONCLUSIVE")
@@ -54,10 +55,9 @@ def test_the_candidate_had_two_batches_in_flight_and_the_base_one(
     finished: tuple[subprocess.CompletedProcess[str], Path, int],
 ) -> None:
     _, run, _ = finished
-    boots = [json.loads(line)["boot"] for line in (run / "journal.jsonl").read_text().splitlines()]
     seen = {
-        boot["arm"]: [row["found"] for row in boot["witness"] if row["what"] == "batches_in_flight_max"]
-        for boot in boots
+        boot.arm: [row.found for row in boot.witness if row.what == "batches_in_flight_max"]
+        for boot in RunFolder(run).records()
     }
     assert [value.split()[0] for value in seen["candidate"]] == ["2"]
     assert [value.split()[0] for value in seen["base"]] == ["1"]

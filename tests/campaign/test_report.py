@@ -17,6 +17,7 @@ from campaign.gates.kv import Kv
 from campaign.gates.outputs import Outputs
 from campaign.gates.quality import Quality
 from campaign.gates.step_rate import StepRate
+from campaign.plan import make
 from campaign.report import write
 from campaign.view import Page, clean, to_markdown
 from tests.fakes.campaign import campaign, run_folder
@@ -30,9 +31,9 @@ def judged(evidence):
     return tuple(gate.check(evidence) for gate in GATES.switched_on().values())
 
 
-def report(tmp_path, evidence, verdict=Verdict.PASS, **fields):
+def report(tmp_path, evidence, verdict=Verdict.PASS, arms=None, **fields):
     folder = run_folder(tmp_path)
-    write(folder, campaign(**fields), evidence, judged(evidence), verdict)
+    write(folder, campaign(**fields), evidence, judged(evidence), verdict, arms or {})
     return (folder / "report.md").read_text(), (folder / "report.html").read_text()
 
 
@@ -230,6 +231,26 @@ def test_a_run_that_has_no_boot_yet_has_a_page(tmp_path):
 def test_boots_that_showed_the_same_witness_share_a_table(tmp_path):
     markdown, _ = report(tmp_path, whole())
     assert markdown.count("## Witness of") == 1
+
+
+def test_the_page_says_what_was_asked_of_each_arm_and_who_wrote_it(tmp_path, compose, monkeypatch):
+    """A profile that was in force is seen, and a variable that is passed on by its name alone."""
+    monkeypatch.setenv("LD_PRELOAD", "a-value-of-the-shell")
+    (tmp_path / "team.env").write_text("MAX_MODEL_LEN=1024\nPREFIX_CACHE=0\n")
+    plan = make(compose("exp=exp8", f"engine.profile={tmp_path}/team.env"), "run-1")
+    for page in report(tmp_path, whole(), arms=plan.arms):
+        page = unescape(page)
+        for words in (
+            "Arm base",
+            "Arm candidate",
+            "overlays engine_report, async_dflash",
+            "knob async_dflash=1 (VLLM_GLM53_ASYNC_DFLASH; experiment exp8)",
+            "serve --max-model-len",
+            "LD_PRELOAD, whatever the shell has",
+        ):
+            assert words in page
+        assert page.count("team.env:2") >= 2, "each arm's note: how the profile's older word is read"
+        assert "a-value-of-the-shell" not in page
 
 
 def test_a_hopeless_interval_is_still_drawn(tmp_path):

@@ -19,16 +19,16 @@ from campaign.errors import EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import DraftCounts
 from campaign.window import (
     Measured,
+    StallWatch,
     _worst,
     acceptance_metrics,
     measure,
     natural,
     pooled,
-    stalled,
     until_the_end,
     warm_up,
 )
-from tests.fakes.streams import DONE, Drafting, Reply, chunk, sample, serving, usage
+from tests.fakes.streams import DONE, Drafting, Reply, chunk, role, sample, serving, usage
 
 TIMEOUT_S = 10.0
 PROMPTS = tuple(Prompt(f"p{i}", "decode", None, "옛날", 256) for i in range(2))
@@ -400,12 +400,13 @@ def test_good_answers_that_differ_in_one_boot_make_nothing_comparable() -> None:
 SILENT = Reply.of(30.0)  # seconds of nothing
 
 
-def gauges(running: int, waiting: int, tokens: Iterator[int]) -> Callable[[], str]:
-    """A /metrics text whose generated tokens are the next number each time."""
+def gauges(running: int, waiting: int, tokens: Iterator[int], steps: Iterator[int] | None = None) -> Callable[[], str]:
+    """A /metrics text whose generated tokens (and iterations) are the next number each time."""
     name = '{engine="0",model_name="m"}'
     return lambda: (
         f"vllm:num_requests_running{name} {running}\nvllm:num_requests_waiting{name} {waiting}\n"
         f"vllm:generation_tokens_total{name} {next(tokens)}\n"
+        f"vllm:iteration_tokens_total_count{name} {next(steps) if steps else 9}\n"
     )
 
 
@@ -413,20 +414,34 @@ STALLS: dict[str, Any] = {
     "tokens are flat": (
         gauges(0, 3, repeat(1234)),
         EngineFailedError,
-        "engine stalled: no token came for prompt p0 in 0.3 s; /metrics shows 0 running, 3 waiting, "
-        "generation tokens flat at 1234",
+        "engine stalled: no token came for prompt p0 in 0.6 s; /metrics shows 0 running, 3 waiting, "
+        "generation tokens flat at 1234, and no other counter moved",
     ),
     "tokens go to somebody else": (
         gauges(2, 1, count(5, 7)),
         HostUnfitError,
-        "contended: no token came for prompt p0 in 0.3 s, while 7 tokens went to other requests; /metrics shows 2",
+        "contended: no token came for prompt p0 in 0.6 s, while 7 tokens went to other requests; /metrics shows 2",
     ),
     "tokens are counted and do not arrive": (
         gauges(1, 0, count(5, 7)),
         EngineFailedError,
-        "engine stalled for us: no token came for prompt p0 in 0.3 s, although 7 tokens were counted",
+        "engine stalled for us: no token came for prompt p0 in 1.2 s, although 7 tokens were counted",
+    ),
+    "it runs the request and nothing else is to be seen": (
+        gauges(1, 0, repeat(1234)),
+        EngineFailedError,
+        "engine stalled: no token came for prompt p0 in 1.2 s; /metrics shows 1 running, 0 waiting, generation tokens "
+        "flat at 1234, and no other counter moved",
+    ),
+    "it steps and gives nobody a token": (
+        gauges(0, 1, repeat(1234), steps=count(5, 7)),
+        EngineFailedError,
+        "engine stalled: no token came for prompt p0 in 1.2 s; /metrics shows 0 running, 1 waiting, generation tokens "
+        "flat at 1234, although iterations moved",
     ),
 }
+SHORT = Ask(8, ignore_eos=True, timeout_s=0.6)
+LONGEST_S = 1.2
 
 
 @pytest.mark.case("A5")
@@ -435,16 +450,46 @@ def test_a_request_without_a_token_is_told_by_what_the_metrics_show(
     metrics: Callable[[], str], error: type[Exception], words: str
 ) -> None:
     with serving(SILENT, {"/metrics": metrics}) as server:
-        asked = Client(server.url, "m", on_silence=stalled)
+        asked = Client(server.url, "m", on_silence=StallWatch(LONGEST_S))
         with pytest.raises(error) as raised:
-            asked.stream(PROMPTS[0], Ask(8, ignore_eos=True, timeout_s=0.3))
+            asked.stream(PROMPTS[0], SHORT)
     assert str(raised.value).startswith(words)
+
+
+ALIVE = {
+    "it runs the request": gauges(1, 0, repeat(1234)),
+    "it steps": gauges(0, 1, repeat(1234), steps=count(5, 7)),
+    "it gives tokens": gauges(1, 0, count(5, 7)),
+}
+
+
+@pytest.mark.case("A5")
+@pytest.mark.parametrize("metrics", ALIVE.values(), ids=ALIVE)
+def test_an_engine_that_is_slow_and_lives_is_waited_for(metrics: Callable[[], str]) -> None:
+    """A prefill that takes longer than stall_timeout_s, then its answer; request_timeout_s is what it has."""
+    slow = Reply.of(role(), 1.5, chunk("가", [1]), chunk("나", [2]), usage(2), DONE)
+    with serving(slow, {"/metrics": metrics}) as server:
+        found = Client(server.url, "m", on_silence=StallWatch(60.0)).stream(PROMPTS[0], SHORT)
+    assert found.token_ids == (1, 2)
+    assert found.ttft_s >= 1.5
+
+
+@pytest.mark.case("A5")
+def test_what_moved_between_two_requests_does_not_excuse_the_second_one() -> None:
+    """A first silence that ended leaves nothing behind for the next."""
+    replies = iter([Reply.of(0.4, chunk("가", [1]), usage(1), DONE), SILENT])
+    tokens = iter([5, 50, 50, 50, 50, 50, 50])
+    with serving(lambda _: next(replies), {"/metrics": gauges(0, 1, tokens)}) as server:
+        asked = Client(server.url, "m", on_silence=StallWatch(60.0))
+        asked.stream(PROMPTS[0], SHORT)
+        with pytest.raises(EngineFailedError, match="no other counter moved"):
+            asked.stream(PROMPTS[0], SHORT)
 
 
 @pytest.mark.case("A5")
 def test_a_server_that_shows_no_metrics_either_hangs() -> None:
     with (
         serving(SILENT) as server,
-        pytest.raises(EngineFailedError, match=r"engine hangs: .*GET /metrics answered 404"),
+        pytest.raises(EngineFailedError, match=r"engine hangs: .* in 0\.6 s, .*GET /metrics answered 404"),
     ):
-        Client(server.url, "m", on_silence=stalled).stream(PROMPTS[0], Ask(8, ignore_eos=True, timeout_s=0.3))
+        Client(server.url, "m", on_silence=StallWatch(60.0)).stream(PROMPTS[0], SHORT)

@@ -13,6 +13,7 @@ from typing import Any
 
 from campaign.engine import processes, shared_memory
 from campaign.engine.port import listener
+from campaign.journal import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 120.0
@@ -60,9 +61,15 @@ class Line:
         return found
 
     def boots(self) -> list[dict[str, Any]]:
-        """The records of the only run's journal."""
-        lines = (self.only_run() / "journal.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line)["boot"] for line in lines]
+        """The records of the only run's journal; of two of one boot the later counts."""
+        boots = [event["boot"] for event in self.events() if event["event"] == "boot"]
+        return list({boot["index"]: boot for boot in boots}.values())
+
+    def events(self) -> list[dict[str, Any]]:
+        """All lines of the only run's journal; none before it is there."""
+        journal = self.only_run() / "journal.jsonl"
+        text = journal.read_text(encoding="utf-8") if journal.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
 
     def left_behind(self) -> list[str]:
         """What is there that a run of this line must not leave: processes, a listener, shared memory, a TMPDIR."""
@@ -97,6 +104,5 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def finished_boots(run: Path) -> int:
-    """How many boots the journal holds."""
-    journal = run / "journal.jsonl"
-    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+    """How many boots the journal holds, their memory waited for."""
+    return sum("memory_back" in record.seconds for record in RunFolder(run).records())

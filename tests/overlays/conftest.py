@@ -33,6 +33,15 @@ def diff(before: str, after: str, path: str) -> str:
     return "".join(made)
 
 
+def payload_digest(package: str, files: dict[str, str]) -> str:
+    """What a manifest pins: the sha256 over each path and text, each with its length before it."""
+    parts = [part.encode() for path in sorted(files) for part in (f"{package}/{path}", files[path])]
+    return sha256(b"".join(f"{len(part)}:".encode() + part for part in parts)).hexdigest()
+
+
+EMPTY_TARGET = '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\nfile = []\n'
+
+
 @dataclass(frozen=True)
 class Workshop:
     """Writes overlays for the small engine into one folder."""
@@ -58,6 +67,23 @@ class Workshop:
         path = self.folder / name / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+    def plugin(self, name: str, files: dict[str, str], rest: str = EMPTY_TARGET, **changes: str) -> Path:
+        """A plugin overlay with these files as its payload, rightly pinned; `changes` replaces lines of [plugin]."""
+        (self.folder / name / "pay").mkdir(parents=True, exist_ok=True)
+        for path, text in files.items():
+            self.write(name, f"pay/{path}", text)
+        package = changes.pop("package", "hook_pkg")
+        lines = {
+            "entry_point": '"hook"',
+            "object": f'"{package}.wrap:register"',
+            "payload": '"pay"',
+            "payload_sha256": f'"{payload_digest(package, files)}"',
+            "wraps": "[]",
+            **{key: changes.pop(key) for key in ("entry_point", "wraps") if key in changes},
+        }
+        body = "\n".join(f"{key} = {value}" for key, value in lines.items())
+        return self.overlay(name, f"[plugin]\n{body}\n{rest}", **changes)
 
     def patching(self, name: str, after: str, before: str = TEXT, path: str = CPU, **changes: str) -> Path:
         """An overlay that turns `before` into `after`, rightly pinned."""

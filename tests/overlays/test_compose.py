@@ -107,8 +107,11 @@ def test_a_misspelt_destination_is_refused_and_the_right_one_named(workshop, sma
 
 
 LANDED = {
-    "the patched file": (FIRST, "the file is the patched one"),
-    "its line among others": ("import os\n" + FIRST, "the change at line 2"),
+    "the patched file": (FIRST, "already in this engine: the file is the patched one"),
+    "its line among others": (
+        "import os\n" + FIRST,
+        "perhaps already in this engine: all lines that the patch adds stand in the file",
+    ),
 }
 
 
@@ -118,7 +121,7 @@ def test_an_engine_that_has_the_change_by_itself_is_told_from_one_that_merely_di
 ):
     workshop.patching("first", FIRST)
     (small_engine.root / CPU).write_text(text)
-    with pytest.raises(DriftError, match=rf"\(already in this engine: {told}\)"):
+    with pytest.raises(DriftError, match=rf"\({told}\)"):
         compose(small_engine, found(workshop, "first"))
 
 
@@ -203,10 +206,78 @@ def test_a_plugin_is_refused_when_what_it_wraps_has_drifted(workshop, small_engi
 def hook(workshop):
     """A plugin overlay that wraps the small engine's cpu.py."""
     pin = sha256(b"# fast path\nasync_scheduling = False\nname = 'cpu'\n").hexdigest()
-    workshop.write("hook", "pay/wrap.py", "def register():\n    pass\n")
-    workshop.overlay(
+    return workshop.plugin(
         "hook",
-        f'[plugin]\nentry_point = "hook"\nobject = "hook_pkg.wrap:register"\npayload = "pay"\nwraps = ["{CPU}"]\n'
+        {"wrap.py": "def register():\n    pass\n"},
         '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n[[target.file]]\n'
         f'path = "{CPU}"\npreimage_sha256 = "{pin}"\npostimage_sha256 = "{pin}"\n',
+        wraps=f'["{CPU}"]',
     )
+
+
+@pytest.mark.parametrize("change", ["a text", "a file more", "a file less"])
+def test_a_plugin_whose_own_files_are_not_the_pinned_ones_is_refused(workshop, small_engine, change):
+    """The witness itself is such a plugin: nobody may edit what it reports without a review."""
+    folder = hook(workshop)
+    if change == "a file less":
+        (folder / "pay/wrap.py").unlink()
+    else:
+        (folder / "pay" / ("wrap.py" if change == "a text" else "more.py")).write_text("x = 1\n")
+    with pytest.raises(DriftError, match=r"hook's payload .*pay is [0-9a-f]{64}, but its manifest pins .*pin hook"):
+        compose(small_engine, found(workshop, "hook"))
+
+
+def test_a_link_in_a_plugins_payload_is_refused(workshop, small_engine, tmp_path):
+    """No hash here would speak for what it points to, and a linked folder would not be staged at all."""
+    folder = hook(workshop)
+    (folder / "pay" / "more").symlink_to(tmp_path)
+    with pytest.raises(OverlayError, match="pay/more is a link"):
+        compose(small_engine, found(workshop, "hook"))
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ({"package": "other_pkg"}, "both declare the entry point hook"),
+        ({"entry_point": '"other"'}, "both declare the package hook_pkg"),
+    ],
+    ids=["entry point", "package"],
+)
+def test_two_plugins_with_one_name_are_refused(workshop, small_engine, second, told):
+    """Of two entry points of one name the engine loads one, and says nothing of the other."""
+    hook(workshop)
+    workshop.plugin("other_hook", {"wrap.py": ""}, **second)
+    with pytest.raises(OverlayError, match=f"hook and other_hook {told}"):
+        compose(small_engine, found(workshop, "hook", "other_hook"))
+
+
+TABLE = "vllm/tuned/table.json"
+NO_JSON = {
+    "a key twice": ('{"stock": 1,\n "stock": 2}\n', "the key 'stock' is there twice"),
+    "a key twice further in": ('{"a": [{"b": 1, "b": 1}]}\n', "the key 'b' is there twice"),
+    "a comma too many": ('{"stock": 1,}\n', "no JSON"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), NO_JSON.values(), ids=NO_JSON.keys())
+def test_a_table_that_is_no_json_or_says_a_thing_twice_is_refused(workshop, small_engine, text, told):
+    """It is merged by lines; a reader would keep one of the two values and say nothing."""
+    workshop.patching("tuned", text, before='{"stock": 1}\n', path=TABLE)
+    with pytest.raises(OverlayError, match=told) as caught:
+        compose(small_engine, found(workshop, "tuned"))
+    assert not isinstance(caught.value, DriftError)
+
+
+def test_a_file_whose_lines_end_as_on_windows_can_be_patched(workshop, small_engine):
+    """0.29.0 has one: vllm/config/fault_tolerance.py."""
+    before, after = "a = 1\r\nb = 2\r\n", "a = 1\r\nb = 9\r\n"
+    (small_engine.root / CPU).write_bytes(before.encode())
+    workshop.patching("first", after, before=before)
+    assert compose(small_engine, found(workshop, "first")).files[CPU] == after.encode()
+
+
+def test_a_patch_that_is_no_text_is_a_configuration_error(workshop, small_engine):
+    folder = workshop.patching("first", FIRST)
+    (folder / "one.patch").write_bytes(b"\xff\xfe")
+    with pytest.raises(OverlayError, match=r"one\.patch is no UTF-8"):
+        compose(small_engine, found(workshop, "first"))

@@ -4,6 +4,7 @@ import pytest
 
 from overlays.__main__ import main
 from overlays.manifest import BUILT_IN
+from tests.fakes.overlay import CORE, PYTHON, Change, write_overlay
 
 OFFERED = sorted(path.parent.name for path in BUILT_IN.glob("*/manifest.toml"))
 
@@ -38,6 +39,13 @@ def test_an_unknown_name_is_a_sentence_and_two(capsys):
 def test_a_missing_engine_is_two(capsys, tmp_path):
     assert main(["verify", "--python", str(tmp_path / "python")]) == 2
     assert "cannot be asked" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_two_and_no_traceback(capsys, workshop):
+    write_overlay(workshop.folder, "first", Change(CORE, "STEP_FACTOR = 1.0\n", "STEP_FACTOR = 2.0\n"))
+    words = ["verify", "first", "--import", "--python", str(PYTHON), "--overlay-path", str(workshop.folder)]
+    assert main([*words, "--stages", "/proc/nowhere"]) == 2
+    assert "overlays: [Errno" in capsys.readouterr().err
 
 
 def test_help_teaches_by_examples_and_names_the_exit_codes(capsys):

@@ -73,10 +73,14 @@ WRONG = {
         "is only watched, so both hashes must be the same"),
     "not TOML": ({"why": "yes no"}, TARGET, "is not TOML"),
     "plugin without its pin": (
-        {}, '[plugin]\nentry_point = "p"\nobject = "p.q:r"\npayload = "pay"\nwraps = ["vllm/b.py"]\n' + TARGET,
+        {}, '[plugin]\nentry_point = "p"\nobject = "p.q:r"\npayload = "pay"\n'
+        f'payload_sha256 = "{HASH}"\nwraps = ["vllm/b.py"]\n' + TARGET,
         "the plugin wraps vllm/b.py, which target 0.29.0 does not pin"),
     "plugin's object is a path": (
         {}, '[plugin]\nentry_point = "p"\nobject = "/p"\npayload = "pay"\nwraps = []\n' + TARGET, "object is '/p'"),
+    "plugin whose payload nothing pins": (
+        {}, '[plugin]\nentry_point = "p"\nobject = "p.q:r"\npayload = "pay"\nwraps = []\n' + TARGET,
+        "payload_sha256 is missing"),
     "plugin without a payload": (
         {}, '[plugin]\nentry_point = "p"\nobject = "p.q:r"\npayload = "none"\nwraps = []\n' + TARGET, "not a folder"),
 }  # fmt: skip

@@ -28,6 +28,7 @@ def fates(ours: str, later: str) -> list[Fate]:
 
 
 LINE_6 = "line 6 of the engine\n"
+LINE_7 = "line 7 of the engine\n"
 OURS = "line 6 of the overlay, which is ours\n"
 
 
@@ -36,17 +37,30 @@ OURS = "line 6 of the overlay, which is ours\n"
     [
         pytest.param(edited((LINE_6, OURS)), BASE, Fate.clean, id="the same engine"),
         pytest.param(edited((LINE_6, OURS)), "new\nnew\n" + BASE, Fate.clean, id="moved down"),
+        pytest.param(edited((LINE_6, OURS)), edited(("line 7 of", "line 7 in")), Fate.look, id="its neighbour changed"),
         pytest.param(
-            edited((LINE_6, OURS)), edited(("line 7 of", "line 7 in")), Fate.beside, id="its neighbour changed"
+            edited((LINE_6, LINE_6 + OURS)),
+            edited(("line 7 of", "line 7 in")),
+            Fate.look,
+            id="inserted beside a change",
         ),
-        pytest.param(
-            edited((LINE_6, LINE_6 + OURS)), edited(("line 7 of", "line 7 in")), Fate.beside, id="inserted beside it"
-        ),
+        pytest.param(edited((LINE_6, OURS)), edited((LINE_7, "")), Fate.look, id="its neighbour is gone"),
+        pytest.param(edited((LINE_6, OURS)), edited((LINE_7, "new\n" + LINE_7)), Fate.beside, id="a new neighbour"),
         pytest.param(edited((LINE_6, OURS)), edited((LINE_6, OURS)), Fate.already, id="the same change"),
         pytest.param(edited((LINE_6, "")), edited((LINE_6, "")), Fate.already, id="the same line removed"),
         pytest.param(
-            edited((LINE_6, OURS)), edited((LINE_6, "before\n" + OURS + "behind\n")), Fate.already, id="ours among more"
+            edited((LINE_6, OURS)),
+            edited((LINE_6, "before\n" + OURS + "behind\n")),
+            Fate.conflict,
+            id="ours among more",
         ),
+        pytest.param(
+            edited((LINE_6, LINE_6 + OURS)),
+            edited((LINE_6, "rewritten\n"), (LINE_7, "all of it\n"), ("line 8 of the engine\n", OURS)),
+            Fate.conflict,
+            id="ours by chance in a rewritten part",
+        ),
+        pytest.param(BASE + OURS, BASE.removesuffix("\n"), Fate.conflict, id="no newline before what is inserted"),
         pytest.param(edited((LINE_6, OURS)), edited((LINE_6, "theirs\n")), Fate.conflict, id="both changed it"),
         pytest.param(
             edited((LINE_6, LINE_6 + OURS)), edited((LINE_6, LINE_6 + "theirs\n")), Fate.conflict, id="both inserted"
@@ -55,7 +69,7 @@ OURS = "line 6 of the overlay, which is ours\n"
             edited((LINE_6, LINE_6 + "x\n")),
             edited((LINE_6, LINE_6 + "y\nx\n")),
             Fate.conflict,
-            id="too short to speak",
+            id="a line of it",
         ),
         pytest.param(edited((LINE_6, OURS)), edited((LINE_6, "")), Fate.gone, id="its line is gone"),
     ],
@@ -80,6 +94,13 @@ def test_a_conflict_shows_both_texts() -> None:
     assert (hunk.ours, hunk.theirs) == ((OURS,), ("theirs\n",))
 
 
+@pytest.mark.parametrize("later", [edited((LINE_7, "")), edited((LINE_7, "new\n" + LINE_7))], ids=["look", "beside"])
+def test_what_lies_beside_a_change_shows_both_texts(later: str) -> None:
+    (hunk,) = carry(changes_between(BASE, edited((LINE_6, OURS))), BASE, later)
+    assert OURS in hunk.ours
+    assert (LINE_7 in hunk.ours, set(hunk.theirs) <= set(later.splitlines(keepends=True))) == (True, True)
+
+
 @settings(max_examples=120, deadline=None)
 @given(base=TEXT, ours=TEXT, later=TEXT)
 def test_what_git_merges_cleanly_is_merged_the_same_way(tmp_path_factory, base, ours, later):
@@ -87,7 +108,7 @@ def test_what_git_merges_cleanly_is_merged_the_same_way(tmp_path_factory, base, 
     hunks = carry(changes_between(base, ours), base, later)
     merged, conflicts = by_git(tmp_path_factory.mktemp("merge"), base, ours, later)
     if not conflicts:
-        assert all(hunk.fate.settled for hunk in hunks)
+        assert all(hunk.fate.carried or hunk.fate is Fate.already for hunk in hunks)
         assert applied(hunks, later) == merged
 
 

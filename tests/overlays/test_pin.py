@@ -3,9 +3,10 @@
 import pytest
 
 from overlays.compose import compose
-from overlays.errors import DriftError
+from overlays.errors import DriftError, OverlayError
 from overlays.manifest import parse
 from overlays.pin import pin
+from tests.overlays.conftest import payload_digest
 
 FIRST = "# fast path\nasync_scheduling = True\nname = 'cpu'\n"
 SECOND = FIRST.replace("'cpu'", "'cpu2'")
@@ -44,6 +45,29 @@ def test_an_overlay_is_pinned_upon_what_it_requires(workshop, small_engine):
     folder = unpinned(workshop.patching("second", SECOND, before=FIRST, requires='["first"]'))
     pin(small_engine, parse(folder), (first,))
     assert compose(small_engine, [first, parse(folder)]).files["vllm/platforms/cpu.py"] == SECOND.encode()
+
+
+def test_a_plugins_payload_is_pinned_too(workshop, small_engine):
+    folder = workshop.plugin("hook", {"wrap.py": "x = 1\n"})
+    manifest = (folder / "manifest.toml").read_text()
+    (folder / "pay" / "wrap.py").write_text("x = 2\n")
+    with pytest.raises(DriftError, match="pin hook"):
+        compose(small_engine, [parse(folder)])
+    assert [line.split()[0] for line in pin(small_engine, parse(folder), ())] == ["pay/"]
+    assert set(compose(small_engine, [parse(folder)]).files) == {"hook_pkg/__init__.py", "hook_pkg/wrap.py"}
+    written = (folder / "manifest.toml").read_text()
+    assert [old for old, new in zip(manifest.splitlines(), written.splitlines(), strict=True) if old != new] == [
+        f'payload_sha256 = "{payload_digest("hook_pkg", {"wrap.py": "x = 1" + chr(10)})}"'
+    ]
+
+
+def test_a_table_that_says_a_thing_twice_is_not_pinned(workshop, small_engine):
+    path = "vllm/tuned/table.json"
+    folder = workshop.patching("tuned", '{"stock": 1,\n "stock": 2}\n', before='{"stock": 1}\n', path=path)
+    before = (folder / "manifest.toml").read_text()
+    with pytest.raises(OverlayError, match="the key 'stock' is there twice"):
+        pin(small_engine, parse(folder), ())
+    assert (folder / "manifest.toml").read_text() == before
 
 
 def test_a_patch_that_does_not_apply_is_not_pinned(workshop, small_engine):

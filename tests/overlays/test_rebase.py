@@ -1,6 +1,7 @@
 """An overlay carried to another engine: what is left for review, and that the overlay itself is not touched."""
 
 import tomllib
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_conflict_shows_both_texts_and_leaves_no_row(workshop, small_engine, n
 
 CHANGED = {
     "the very file": (FIRST, Fate.already),
-    "the same line among others": (FIRST.replace("name", "import os\nname"), Fate.already),
+    "the same line among others": (FIRST.replace("name", "import os\nname"), Fate.conflict),
     "the line is gone": (TEXT.replace("async_scheduling = False\n", ""), Fate.gone),
 }
 
@@ -131,13 +132,163 @@ def test_a_merged_file_that_is_no_python_is_a_conflict(workshop, small_engine, n
     workshop.patching("first", old + "    indented = True\n", before=old)
     (new_engine / CPU).write_text("import os\n" + TEXT + "unless = True\n")
     (file,) = carried(workshop, small_engine, new_engine).files
-    assert (file.hunks[0].fate, file.fate) == (Fate.beside, Fate.conflict)
-    assert "the merged file is no Python" in file.note
+    assert (file.hunks[0].fate, file.fate) == (Fate.look, Fate.conflict)
+    assert "merged, it is no Python" in file.note
+
+
+OLD = """def g():
+    a()
+    b()
+
+
+def f(x):
+    if x.cond:
+        c()
+        d()
+    return x
+
+
+class A:
+    def run(self):
+        x = 1
+        return x
+"""
+LANDS_ELSEWHERE = {
+    "its function was deleted": (
+        OLD.replace("        d()\n", "        d()\n        extra()\n"),
+        OLD.replace("def f(x):\n    if x.cond:\n        c()\n        d()\n    return x\n", ""),
+    ),
+    "its branch was replaced": (
+        OLD.replace("        d()\n", "        d()\n        extra()\n"),
+        OLD.replace("x.cond:\n        c()\n        d()", "x.other:\n        fresh()"),
+    ),
+    "another function has the same lines": (
+        OLD.replace("x = 1", "x = 2"),
+        OLD.replace("run(self):\n        x = 1\n        return x", "old(self):\n        x = 1\n        return x\n\n    "
+                    "def run(self, y):\n        x = 1\n        return x + y"),
+    ),
+    "a function begins above it, not beside it": (
+        OLD.replace("    b()\n", "    b2()\n"),
+        OLD.replace("def g():\n    a()\n", "def g():\n    z()\n\n\ndef new():\n    a()\n"),
+    ),
+    "a line is taken away in another function": (
+        OLD.replace("    b()\n", ""),
+        OLD.replace("def g():\n    a()\n", "def g():\n    z()\n\n\ndef new():\n    a()\n"),
+    ),
+    "its condition changed further up": (
+        OLD.replace("        d()\n", "        d()\n        extra()\n"), OLD.replace("x.cond:", "x.other:"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ours", "text"), LANDS_ELSEWHERE.values(), ids=LANDS_ELSEWHERE.keys())
+def test_a_hunk_that_would_land_in_another_block_is_not_settled(
+    workshop, small_engine, new_engine, tmp_path, ours, text
+):
+    """It is carried, so that one can read it in its place, and both texts are shown."""
+    (small_engine.root / CPU).write_text(OLD)
+    workshop.patching("first", ours, before=OLD)
+    (new_engine / CPU).write_text(text)
+    made = carried(workshop, small_engine, new_engine)
+    assert not made.settled
+    assert made.files[0].fate in (Fate.look, Fate.conflict, Fate.gone)
+    leave(made, tmp_path / "out")
+    page = (tmp_path / "out" / PAGE).read_text()
+    assert "## Both texts" in page
+    assert "Not settled: 1 of 1 files." in page
+
+
+def test_what_is_to_look_at_is_left_ready_but_for_the_look(workshop, small_engine, new_engine, tmp_path):
+    """Patch and row are there, the target is not reviewed, and the page says which hunk and why."""
+    (small_engine.root / CPU).write_text(OLD)
+    workshop.patching("first", OLD.replace("x = 1", "x = 2"), before=OLD)
+    (new_engine / CPU).write_text(OLD.replace("class A:", "class B:"))
+    made = carried(workshop, small_engine, new_engine)
+    leave(made, tmp_path / "out")
+    page, fragment = ((tmp_path / "out" / name).read_text() for name in (PAGE, FRAGMENT))
+    assert "to look at (written for class A, def run, and now in class B, def run), now line 15" in page
+    (target,) = tomllib.loads(fragment)["target"]
+    assert (target["reviewed"], [file["patch"] for file in target["file"]]) == (False, ["0.31.0/one.patch"])
+    assert (tmp_path / "out" / "0.31.0" / "one.patch").is_file()
+
+
+def test_a_hunk_in_the_same_function_is_clean_though_its_parameters_changed(workshop, small_engine, new_engine):
+    (small_engine.root / CPU).write_text(OLD)
+    workshop.patching(
+        "first", OLD.replace("        x = 1\n        return x", "        x = 1\n        return x + 1"), before=OLD
+    )
+    (new_engine / CPU).write_text("import os\n" + OLD.replace("def run(self)", "def run(self, y)"))
+    assert carried(workshop, small_engine, new_engine).settled
+
+
+TABLE = "vllm/tuned/table.json"
+
+
+def test_a_merged_table_that_says_a_thing_twice_is_a_conflict(workshop, small_engine, new_engine):
+    """Each hunk is clean by its lines; a reader would keep one of the two values."""
+    old = '{\n "b": 2,\n "a": 1\n}\n'
+    (small_engine.root / TABLE).write_text(old)
+    workshop.patching("first", old.replace(' "b"', ' "k": 7,\n "b"'), before=old, path=TABLE)
+    (new_engine / TABLE).parent.mkdir()
+    (new_engine / TABLE).write_text(old.replace('"a": 1', '"a": 1,\n "k": 9'))
+    (file,) = carried(workshop, small_engine, new_engine).files
+    assert file.fate is Fate.conflict
+    assert "the key 'k' is there twice" in file.note
+
+
+def test_a_later_file_that_is_no_text_is_a_conflict(workshop, small_engine, new_engine, tmp_path):
+    workshop.patching("first", FIRST)
+    (new_engine / CPU).write_bytes(b"# -*- coding: latin-1 -*-\n# \xe9\n" + TEXT.encode())
+    made = carried(workshop, small_engine, new_engine)
+    leave(made, tmp_path / "out")
+    assert (made.files[0].fate, "no text in UTF-8" in made.files[0].note) == (Fate.conflict, True)
+    assert "is no text in UTF-8" in (tmp_path / "out" / "watched" / "vllm-platforms-cpu.py.diff").read_text()
+
+
+def test_a_merged_file_with_a_null_character_is_a_conflict(workshop, small_engine, new_engine):
+    workshop.patching("first", FIRST)
+    (new_engine / CPU).write_text(TEXT + "\0")
+    assert carried(workshop, small_engine, new_engine).files[0].fate is Fate.conflict
+
+
+def test_a_file_whose_lines_end_as_on_windows_is_carried(workshop, small_engine, new_engine):
+    before, after = (text.replace("\n", "\r\n") for text in (TEXT, FIRST))
+    (small_engine.root / CPU).write_bytes(before.encode())
+    workshop.patching("first", after, before=before)
+    (new_engine / CPU).write_bytes(b"import os\r\n" + before.encode())
+    made = carried(workshop, small_engine, new_engine)
+    assert (made.settled, made.files[0].after) == (True, b"import os\r\n" + after.encode())
 
 
 WATCHED = f'[[target.file]]\npath = "{CPU}"\npreimage_sha256 = "{digest(TEXT)}"\npostimage_sha256 = "{digest(TEXT)}"\n'
 ADDED = f'[[target.file]]\npath = "vllm/new.py"\nadded = "new.py"\npostimage_sha256 = "{digest("x = 1" + chr(10))}"\n'
 HEAD = '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n'
+
+
+def test_a_watched_file_that_is_no_text_is_told_by_its_hashes(workshop, small_engine, new_engine, tmp_path):
+    (small_engine.root / CPU).write_bytes(b"\xff1")
+    workshop.overlay("first", HEAD + WATCHED.replace(digest(TEXT), sha256(b"\xff1").hexdigest()))
+    (new_engine / CPU).write_bytes(b"\xff2")
+    leave(carried(workshop, small_engine, new_engine), tmp_path / "out")
+    told = (tmp_path / "out" / "watched" / "vllm-platforms-cpu.py.diff").read_text()
+    assert [sha256(content).hexdigest() in told for content in (b"\xff1", b"\xff2")] == [True, True]
+
+
+def test_a_watched_file_that_a_required_overlay_adds_is_left_as_a_diff_too(
+    workshop, small_engine, new_engine, tmp_path
+):
+    """The older engine itself has no such file."""
+    path = "vllm/new.py"
+    workshop.write("zfirst", "new.py", "x = 1\n")
+    workshop.write("zfirst", "newer.py", "x = 2\n")
+    newer = HEAD.replace("0.29.0", "0.31.0") + ADDED.replace("new.py", "newer.py", 2).replace("vllm/newer", "vllm/new")
+    workshop.overlay("zfirst", HEAD + ADDED + newer.replace(digest("x = 1\n"), digest("x = 2\n")))
+    watched = WATCHED.replace(CPU, path).replace(digest(TEXT), digest("x = 1\n"))
+    workshop.overlay("second", HEAD + watched, requires='["zfirst"]')
+    required = (parse(workshop.folder / "zfirst"),)
+    made = rebase(parse(workshop.folder / "second"), required, small_engine, later(new_engine))
+    leave(made, tmp_path / "out")
+    assert "-x = 1\n+x = 2\n" in (tmp_path / "out" / "watched" / "vllm-new.py.diff").read_text()
 
 
 def test_a_watched_file_that_changed_is_left_as_a_diff_to_read(workshop, small_engine, new_engine, tmp_path):
@@ -186,9 +337,12 @@ class TestAsyncDflash:
         return code, (out / PAGE).read_text(), tomllib.loads((out / FRAGMENT).read_text())["target"][0]
 
     @pytest.mark.parametrize("version", ["0.30.0", "0.31.0"])
-    def test_all_of_it_can_be_carried(self, capsys, tmp_path, version):
-        code, _, row = self.run(capsys, version, tmp_path / "out")
-        assert code == 0
+    def test_all_of_it_can_be_carried_and_one_import_is_to_look_at(self, capsys, tmp_path, version):
+        code, page, row = self.run(capsys, version, tmp_path / "out")
+        assert code == 6
+        assert [line for line in page.splitlines() if line.startswith("  - ") and "to look at" in line] == [
+            "  - hunk 1, line 30: to look at (the engine replaced or removed the lines beside it), now line 30"
+        ]
         assert (row["version"], row["reviewed"]) == (version, False)
         assert {file["path"] for file in row["file"]} == {
             "vllm/config/async_dflash.py",

@@ -55,9 +55,7 @@ def base_set(workshop: Workshop) -> list[str]:
                 f'[[target.file]]\npath = "vllm/added_{number}.py"\nadded = "new.py"\n'
                 f'postimage_sha256 = "{digest(text(number, "added"))}"\n'
             )
-    (workshop.folder / "hook" / "pay").mkdir(parents=True)
-    plugin = '[plugin]\nentry_point = "hook"\nobject = "hook_pkg:register"\npayload = "pay"\nwraps = []\n'
-    workshop.overlay("hook", plugin + '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\nfile = []\n')
+    workshop.plugin("hook", {})
     return [*names, "hook"]
 
 

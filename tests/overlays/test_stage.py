@@ -170,8 +170,7 @@ def test_a_data_file_may_be_added_and_lie_beside_a_plugins_modules(workshop, sma
         '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\n[[target.file]]\n'
         f'path = "{path}"\nadded = "new.json"\npostimage_sha256 = "{sha256(table.encode()).hexdigest()}"\n',
     )
-    workshop.write("hook", "pay/table.json", "{}")
-    workshop.overlay("hook", PLUGIN.format(package="hook_pkg"))
+    workshop.plugin("hook", {"table.json": "{}"})
     made = staged(small_engine, workshop, cache, "adds", "hook")
     assert [file.asked for file in made.files] == [
         "hook_pkg",
@@ -238,7 +237,23 @@ def damage_listing(path: Path) -> None:
     (path / "stage.json").unlink()
 
 
-DAMAGES = [damage_text, damage_missing, damage_extra, damage_link, damage_bytecode, damage_listing]
+def damage_linked_folder(path: Path) -> None:
+    """First on PYTHONPATH it would be imported in the place of the library."""
+    (path.parent.parent / "evil").mkdir()
+    (path.parent.parent / "evil" / "__init__.py").write_text("")
+    path.chmod(0o755)
+    (path / "torch").symlink_to(path.parent.parent / "evil")
+
+
+def damage_pipe(path: Path) -> None:
+    (path / "vllm").chmod(0o755)
+    os.mkfifo(path / "vllm/late.py")
+
+
+DAMAGES = [
+    *(damage_text, damage_missing, damage_extra, damage_link, damage_bytecode, damage_listing),
+    *(damage_linked_folder, damage_pipe),
+]
 
 
 @pytest.mark.case("E5")
@@ -288,6 +303,13 @@ def test_a_file_dropped_into_the_engine_makes_another_stage(small_engine, cache)
     assert stage(small_engine, [], cache).digest != clean.digest
 
 
+def test_a_linked_folder_in_the_engine_is_refused_since_no_stage_would_hold_it(small_engine, cache):
+    (small_engine.package / "tuned").rename(cache.parent / "elsewhere")
+    (small_engine.package / "tuned").symlink_to(cache.parent / "elsewhere")
+    with pytest.raises(OverlayError, match=r"vllm/tuned is a link to the folder .*elsewhere"):
+        stage(small_engine, [], cache)
+
+
 def test_without_a_record_every_file_counts(small_engine, cache):
     plain = BaseTree(small_engine.package, "0.29.0", "cpu")
     clean = stage(plain, [], cache)
@@ -301,15 +323,8 @@ def test_check_reads_hashes_and_writes_nothing(workshop, small_engine, cache):
     assert not cache.exists()
 
 
-PLUGIN = (
-    '[plugin]\nentry_point = "hook"\nobject = "{package}.wrap:register"\npayload = "pay"\nwraps = []\n'
-    '[[target]]\nversion = "0.29.0"\nbuilds = ["cpu"]\nfile = []\n'
-)
-
-
 def test_a_plugin_is_found_by_the_engine_and_its_payload_is_a_package_of_its_own(workshop, small_engine, cache):
-    workshop.write("hook", "pay/wrap.py", "def register():\n    return 'registered'\n")
-    workshop.overlay("hook", PLUGIN.format(package="hook_pkg"), variables='["VLLM_HOOK"]')
+    workshop.plugin("hook", {"wrap.py": "def register():\n    return 'registered'\n"}, variables='["VLLM_HOOK"]')
     made = staged(small_engine, workshop, cache, "hook")
     code = (
         "from importlib.metadata import entry_points; "
@@ -323,8 +338,7 @@ def test_a_plugin_is_found_by_the_engine_and_its_payload_is_a_package_of_its_own
 
 
 def test_a_plugin_may_not_hide_another_package(workshop, small_engine):
-    workshop.write("hook", "pay/wrap.py", "")
-    workshop.overlay("hook", PLUGIN.format(package="vllm"))
+    workshop.plugin("hook", {"wrap.py": ""}, package="vllm")
     with pytest.raises(OverlayError, match="hook's plugin would hide vllm"):
         check(small_engine, [parse(workshop.folder / "hook")])
 

@@ -28,6 +28,7 @@ def server(parsed: dict[str, Any], serve: dict[str, Any], role: str = "APIServer
         (1, 1, True, False),
         (12, 12.0, 12.0, True),
         ("auto", "auto", "bfloat16", True),
+        ("auto", -1, 2048, True),
         ("half", "half", "float16", True),
         ("flash_attn", "flash_attn", "FLASH_ATTN", True),
         ("fp8", "fp8", None, False),

@@ -74,6 +74,15 @@ def test_a_core_that_died_of_an_error_is_not_told_as_a_limit_that_fired() -> Non
     assert found.transient == ""
 
 
+def test_a_line_that_an_engine_got_over_does_not_hide_the_one_behind_it() -> None:
+    log = f"OSError: [Errno 98] Address already in use, trying 8001\n{MEMORY}"
+    first, behind = fatal.find(log, {}), fatal.find(log, {}, survived=True)
+    assert first is not None
+    assert behind is not None
+    assert ("port in use" in first.sentence, "GiB" in behind.sentence) == (True, True)
+    assert (first.survivable, behind.survivable) == (True, False)
+
+
 def test_an_ordinary_log_holds_nothing_fatal() -> None:
     assert fatal.find("INFO:     Application startup complete.\nWARNING nothing", {}) is None
 

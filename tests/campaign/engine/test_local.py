@@ -117,6 +117,16 @@ def test_an_engine_killed_while_it_is_measured_is_told_by_check(make: Make) -> N
     assert engine.stopped.exit_code == -signal.SIGKILL
 
 
+@pytest.mark.case("A10")
+@pytest.mark.parametrize("fault", ["die_on_first_request", "health_only", ""], ids=["dead", "unwell", "good"])
+def test_what_an_engine_held_of_the_host_is_known_however_it_ended(make: Make, fault: str) -> None:
+    ended: dict[str, str] = {}
+    with contextlib.suppress(EngineFailedError), serve(make(fault), ended=ended):
+        pass
+    assert int(ended["memory_held_mib"]) > 0
+    assert ended["stop"] == ("exited with 1" if fault.startswith("die") else "exited with 0")
+
+
 def complete_until_it_breaks(engine: RunningEngine) -> None:
     """Completions, until one is cut off by the engine's death."""
     with contextlib.suppress(http.client.HTTPException, OSError):
@@ -253,6 +263,32 @@ def test_what_a_killed_runner_left_is_swept_by_its_marker(make: Make, tmp_path: 
     assert processes.read(engine) is not None
     assert any(f"pid {engine} " in name for name in stop.sweep(f"run-{port}", 5.0))
     assert not spec.tmp_dir.exists()
+
+
+DEAF = """
+import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getppid(), signal.SIGINT))
+print(flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+@pytest.mark.case("A3")
+def test_a_sweep_that_is_interrupted_runs_to_its_end(port: int) -> None:
+    left = subprocess.Popen(
+        [sys.executable, "-S", "-E", "-c", DEAF],
+        env={"CAMPAIGN_RUN_ID": f"run-{port}"}, stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    assert left.stdout is not None
+    left.stdout.readline()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            stop.sweep(f"run-{port}", 1.0)
+        assert left.poll() == -signal.SIGKILL
+    finally:
+        left.kill()
+        left.communicate()
 
 
 def test_two_live_engines_are_told_apart_when_one_stops(make: Make, tmp_path: Path) -> None:

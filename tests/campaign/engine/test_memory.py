@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campaign.engine import memory, processes
-from campaign.engine.memory import Device, Holder, Memory, Watch, still_missing
+from campaign.engine.memory import Device, Holder, Memory, Watch, _moved, still_missing
 from campaign.errors import HostUnfitError
 
 GIB = 1024
@@ -100,6 +101,31 @@ def test_a_driver_that_fails_is_no_proof_that_memory_is_back(smi: Smi) -> None:
     assert "nvidia-smi gives no reading: exit 9" in still_missing(before, memory.read(), 0)[0]
 
 
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_a_driver_that_fails_once_makes_no_process_a_new_one(smi: Smi, when: str) -> None:
+    """What is on the devices cannot be compared with a reading that there was not."""
+    neighbour = "GPU-a, 4711, 30000\n"
+    smi(one(30000), holders=neighbour)
+    good = memory.read()
+    smi("NVIDIA-SMI has failed", code=9)
+    bad = memory.read()
+    assert still_missing(bad, good, 0) == () if when == "first" else still_missing(good, bad, 0) != ()
+
+
+def test_a_device_that_gives_no_reading_is_not_at_rest(smi: Smi) -> None:
+    smi(one(100))
+    before = memory.read()
+    smi("NVIDIA-SMI has failed", code=9)
+    with pytest.raises(HostUnfitError, match=r"gives no reading: exit 9.* after 0\.1 s"):
+        Watch(before, None, 0.1).wait_quiet()
+
+
+def test_a_machine_whose_driver_never_answers_is_judged_by_its_host(smi: Smi) -> None:
+    smi("NVIDIA-SMI has failed", code=9)
+    memory.watch(None, 600.0).wait_quiet()
+    assert _moved(Memory(2_000, 24_000, 0, problem="x"), Memory(22_000, 24_000, 0, problem="x"))
+
+
 def test_a_machine_without_a_device_has_a_reading_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     found = memory.read()
@@ -142,6 +168,26 @@ def test_of_the_host_only_that_is_asked_which_the_engine_can_have_kept(
     before: Memory, now: Memory, held: int, back: bool
 ) -> None:
     assert (still_missing(before, now, held) == ()) is back
+
+
+@pytest.mark.parametrize(
+    "grown", [{"processes_mib": 8_500}, {"anon_mib": 3_500}, {"shmem_mib": 3_500}], ids=["process", "container", "file"]
+)
+def test_what_neighbours_took_is_not_asked_of_our_engine(grown: dict[str, int]) -> None:
+    """In a process of this machine, in one of another container, or as a file in /dev/shm."""
+    before, now = host(80_000), replace(host(76_500), **grown)
+    assert still_missing(before, now, 4000) == ()
+    assert still_missing(before, host(76_500), 4000) != ()
+
+
+def test_memory_that_files_take_is_read() -> None:
+    before = memory.read().shmem_mib
+    file = Path(f"/dev/shm/psm_test_{os.getpid()}")
+    try:
+        file.write_bytes(bytes(64 * 2**20))
+        assert memory.read().shmem_mib >= before + 32
+    finally:
+        file.unlink(missing_ok=True)
 
 
 @given(held=st.integers(0, 50_000), leaked=st.integers(0, 50_000), others=st.integers(0, 30_000))

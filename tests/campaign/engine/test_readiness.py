@@ -199,6 +199,19 @@ def _bind_once_booting(holder: socket.socket, spec: EngineSpec) -> None:
     holder.bind(("127.0.0.1", spec.port))
 
 
+@pytest.mark.case("A8")
+def test_an_address_in_use_that_the_engine_gets_over_is_not_fatal(make: Make) -> None:
+    with serve(make("another_port")) as engine:
+        assert "[Errno 98]" in engine.log()
+
+
+@pytest.mark.case("A8")
+def test_an_address_in_use_is_not_blamed_for_an_engine_that_fails_otherwise(make: Make) -> None:
+    words = "health only: the first generation answered 500"
+    with pytest.raises(EngineFailedError, match=words), serve(make("another_port,health_only")):
+        pass
+
+
 def test_a_key_that_is_passed_on_opens_the_door(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_API_KEY", "s3cret")
     spec = make(pass_env=["VLLM_API_KEY"])

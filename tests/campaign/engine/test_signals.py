@@ -41,6 +41,18 @@ def test_a_request_that_comes_while_held_is_raised_afterwards() -> None:
     assert done == ["the stop ran to its end"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_that_is_ignored_stays_ignored(number: signal.Signals) -> None:
+    """Below nohup, or in the background of a script."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with interruptible(), held():
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
 def test_outside_the_main_thread_signals_are_left_as_they_are() -> None:
     seen = []
 

@@ -20,10 +20,12 @@ from vllm.logger import API_SERVER, ENGINE_CORE, log, write
 ACTIVE = dict((*entry.split(":", 1), "")[:2] for entry in os.environ.get("FAKE_FAULT", "").split(",") if entry)
 FOREVER_S = 3600
 SLOW_TURN_S = 1.5
+SLOW_PREFILL_S = 2.5
 NO_MEMORY = (
     "Free memory on device cuda:0 (36.75/121.63 GiB) on startup is less than desired GPU memory utilization "
     "(0.85, 103.38 GiB)."
 )
+TAKEN = "[Errno 98] Address already in use"
 PR_SET_NAME = 15
 HELD: list[object] = []  # what must live as long as the process
 _seen = {"requests": 0}
@@ -76,6 +78,8 @@ def stuck_or_dead() -> None:
         write("TimeoutError: Timed out waiting for engines to send initial message on input socket.")
     if on("core_timeout"):
         engine_limit()
+    if on("another_port"):
+        write(f"WARNING metrics exporter: OSError: {TAKEN}, trying the next one")
     if on("no_memory"):
         write(f"ValueError: {NO_MEMORY}")
         die("")
@@ -128,6 +132,12 @@ def on_request() -> None:
         start_orphan()
     if on("slow_turns") and 1 < _seen["requests"] <= 1 + int(ACTIVE["slow_turns"]):
         time.sleep(SLOW_TURN_S)
+
+
+def in_prefill() -> None:
+    """Faults of a generation that is being computed and has given no token."""
+    if on("slow_prefill") and 1 < _seen["requests"] <= 1 + int(ACTIVE["slow_prefill"]):
+        time.sleep(SLOW_PREFILL_S)
 
 
 def in_stream(tokens: int) -> None:

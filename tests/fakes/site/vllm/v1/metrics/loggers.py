@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from vllm import faults
 from vllm.config.vllm import VllmConfig
 from vllm.v1.core.kv_cache_utils import KvCache
 
@@ -59,6 +60,7 @@ class Metrics:
     def running(self) -> Iterator[None]:
         """A request that runs."""
         with self._gauge("running"):
+            faults.in_prefill()
             yield
 
     @contextmanager
