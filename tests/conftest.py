@@ -1,6 +1,7 @@
 """Shared by all rooms, in both environments (tests/testbed runs in the engine's): nothing of ours is imported here."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 60
+
+# Started by nohup, or in the background of a script, we ignore signals that our children are tested to obey.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Python = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -21,6 +21,7 @@ FILE = Path(__file__).with_name("mutants.toml")
 ENVIRONMENTS = (".venv", ".venv-engine")  # linked, not copied
 SOURCES = "build/engine-sources"  # what the rebase tests read, linked too
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+ENOUGH = "--maxfail=3"  # a family that is red thrice has noticed
 RED, GREEN = 1, 0  # pytest's exit codes
 
 
@@ -72,7 +73,7 @@ def noticed_by(mutant: Mutant, tests: list[str]) -> list[str]:
         copy_checkout(checkout)
         make(mutant, checkout)
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not engine", "--tb=no", *tests],
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not engine", "--tb=no", ENOUGH, *tests],
             cwd=checkout, env=os.environ | {"PYTHONPATH": folder}, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if done.returncode not in (RED, GREEN):
