@@ -73,7 +73,8 @@ def noticed_by(mutant: Mutant, tests: list[str]) -> list[str]:
         copy_checkout(checkout)
         make(mutant, checkout)
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not engine", "--tb=no", ENOUGH, *tests],
+            [sys.executable, "-m", "pytest", "-q", "--tb=no", ENOUGH, "-m", "not engine", "-p", "no:cacheprovider",
+             *tests],
             cwd=checkout, env=os.environ | {"PYTHONPATH": folder}, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if done.returncode not in (RED, GREEN):
