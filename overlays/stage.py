@@ -1,9 +1,10 @@
 """The engine with its overlays, in a folder of its own that goes first on the engine's PYTHONPATH.
 
 The folder's name is the sha256 of all that went in: the wheel's RECORD text (while copying, every file is checked
-against it, so it does speak for the tree), the hash of every file that no RECORD speaks for, and the texts that the
-overlays make (whose preimages are hashed each time by `check`). An engine without overlays is staged the same way, so
-that two arms differ by their overlays only.
+against it, so it does speak for the tree), the hash of every file that no RECORD speaks for, size and time of the
+compiled modules that are linked to (an engine installed again is another stage), and the texts that the overlays make
+(whose preimages are hashed each time by `check`). An engine without overlays is staged the same way, so that two arms
+differ by their overlays only.
 """
 
 import os
@@ -17,10 +18,10 @@ from overlays.compose import Composed, compose
 from overlays.errors import DriftError
 from overlays.making import making
 from overlays.rows import Row
-from overlays.tree import compile_bytecode, copy_package, copy_tree, expect_sealed, seal, unrecorded, write
+from overlays.tree import compile_bytecode, compiled, copy_package, copy_tree, expect_sealed, seal, unrecorded, write
 from overlays.values import Overlay, Plugin
 
-FORMAT = "1"
+FORMAT = "2"
 ENTRY_POINT_GROUP = "vllm.general_plugins"
 
 
@@ -143,6 +144,8 @@ def _inputs(base: BaseTree, composed: Composed) -> Iterator[bytes]:
     yield os.fsencode(base.package.resolve())
     yield os.fsencode(base.python.resolve())
     yield base.record.read_bytes() if base.record else b""
+    for path, link in sorted(compiled(base).items()):
+        yield f"{path} {link}".encode()
     for path, digest in sorted(unrecorded(base).items()):
         yield f"{path} {digest}".encode()
     for path, content in sorted(composed.files.items()):

@@ -48,6 +48,12 @@ def unrecorded(base: BaseTree) -> dict[str, str]:
     return {path: hash_file(file) for path, file in paths.items() if path not in spoken_for}
 
 
+def compiled(base: BaseTree) -> dict[str, list[str | int]]:
+    """Target, size and mtime (ns) of every compiled module, as a stage made now would link to it."""
+    modules = (file for file in package_files(base) if COMPILED.search(file.name))
+    return {str(file.relative_to(base.root)): _stated(file.resolve()) for file in modules}
+
+
 def copy_package(base: BaseTree, into: Path) -> None:
     """Copy every file of the engine package; link the compiled modules.
 
@@ -183,8 +189,11 @@ def _links(folder: str, folders: Sequence[str]) -> Iterator[Path]:
 
 
 def _link(link: Path) -> list[str | int]:
-    target = link.readlink()
-    there = link.stat() if link.exists() else None
+    return _stated(link.readlink())
+
+
+def _stated(target: Path) -> list[str | int]:
+    there = target.stat() if target.exists() else None
     return [str(target), there.st_size if there else -1, there.st_mtime_ns if there else -1]
 
 

@@ -1,5 +1,6 @@
 """What is typed for make and read by nobody is told before anything is set up."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,8 +10,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def make(*words: str) -> "subprocess.CompletedProcess[str]":
-    """`make -n`: what would be done."""
-    return subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    """`make -n`: what would be done, told alike where `make test` runs these tests and where a person does."""
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    command = ["make", "-n", *words]
+    return subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(

@@ -290,6 +290,17 @@ def test_a_compiled_module_that_was_replaced_is_seen(small_engine, cache):
         verify(made)
 
 
+def test_an_engine_that_was_installed_again_is_staged_anew(workshop, small_engine, cache):
+    """What an earlier run staged from the same place links to compiled modules of another time."""
+    workshop.patching("first", FIRST)
+    before = staged(small_engine, workshop, cache, "first")
+    module = small_engine.package / "_C.abi3.so"
+    os.utime(module, ns=(0, 0))
+    after = staged(small_engine, workshop, cache, "first")
+    assert after.digest != before.digest
+    verify(after)
+
+
 def test_an_engine_edited_in_place_is_refused(small_engine, cache):
     """Also where no overlay touches the file: two arms staged at two times would differ by more than the patch."""
     (small_engine.package / "tuned/table.json").write_text('{"edited": 1}\n')
