@@ -19,8 +19,8 @@ from campaign.limits import check
 
 ROOT = Path(__file__).resolve().parent.parent
 OPEN_MAP_OVERRIDE = re.compile(  # a name in an open map, or a whole map that may hold new names
-    r"^((?:(?:arms\.[^.=\s]+\.(?:knobs|serve)|engine\.(?:knobs|serve|env))\.[^=\s]+=.*"
-    r"|(?:arms(?:\.[^.=\s]+(?:\.(?:knobs|serve))?)?|engine(?:\.(?:knobs|serve|env))?)=\s*\{.*))$",
+    r"^((?:(?:arms\.[^.=\s]+\.(?:knobs|serve)|engine\.(?:knobs|serve|env)|model\.chat_template)\.[^=\s]+=.*"
+    r"|(?:arms(?:\.[^.=\s]+(?:\.(?:knobs|serve))?)?|engine(?:\.(?:knobs|serve|env))?|model\.chat_template)=\s*\{.*))$",
     re.DOTALL,
 )
 INTERPOLATION = re.compile(r"(\\*)\$\{")
@@ -128,6 +128,7 @@ class Model:
     drafter: str | None = None
     method: str | None = None
     num_speculative_tokens: int = 0
+    chat_template: dict[str, Any] = field(default_factory=dict)  # chat_template_kwargs of every chat, typed
 
 
 class LauncherName(Enum):
@@ -154,12 +155,36 @@ class Workload:
     warm_up_requests: int = 4
 
 
+class BracketKind(Enum):
+    """One engine at a time, boot after boot; or both arms live at once, requests alternating between them."""
+
+    boots = "boots"
+    duet = "duet"
+
+
+class BurnIn(Enum):
+    """Whether a boot that is not measured goes first: where the compile cache is cold, always, or never."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
 @dataclass
 class Bracket:
-    """The ordered boots. `schedule` is written in A (base) and B (candidate), one block a word."""
+    """The ordered boots. `schedule` is written in A (base) and B (candidate), a block a word; a duet's words are pairs."""
 
+    kind: BracketKind = BracketKind.boots
     schedule: str = MISSING
+    looks: list[int] = field(default_factory=list)  # planned looks, in boots; none is one look, at the end
     max_boots: int = 16
+    max_minutes: float | None = None  # no block is begun that would end later than this
+    futility: bool = True  # stop INCONCLUSIVE where the boots that are left would hardly decide it
+    burn_in: BurnIn = BurnIn.auto
+    reruns_per_block: int = 1  # of boots that the environment tainted
+    reruns: int = 2  # of such boots in the whole bracket; more, and the host is unfit
+    aa_pairs: int = 2  # of a duet: pairs of base beside base that go first
+    mechanism: bool = False  # one more boot an arm, not measured, under the engine's profiler
     mirror: bool = True
     refuse_underpowered: bool = False
 
@@ -185,6 +210,8 @@ class Host:
     memory_timeout_s: float = 60.0  # how long the memory of a stopped engine may take to come back
     history_sd_pct: float | None = None
     history_df: int = 0
+    registry: str | None = None  # JSON lines, one a valid bracket; null keeps none
+    foreign_cpu_cores: float = 0.25  # of others and steal, over a boot; more voids it. On a machine of one's own
 
 
 @dataclass

@@ -91,6 +91,7 @@ class BootRecord:
     witness: tuple[WitnessRow, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)  # boot, warm_up, prompts, window, stop
     facts: dict[str, str] = field(default_factory=dict)  # runner, method, stage digest, pid, ...
+    pair: int = 0  # of a duet, from 1: the two boots of a pair were up at once; 0 in a bracket of boots
 
 
 @dataclass(frozen=True)

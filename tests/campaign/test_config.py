@@ -418,6 +418,9 @@ def test_every_number_with_a_unit_says_it_in_its_name() -> None:
         "num_speculative_tokens",
         "history_df",
         "boot_retries",
+        "reruns_per_block",
+        "reruns",
+        "aa_pairs",
     }
     classes = [
         value for value in vars(config).values() if isinstance(value, type) and value.__module__ == config.__name__
@@ -425,7 +428,7 @@ def test_every_number_with_a_unit_says_it_in_its_name() -> None:
     numbers = [
         f.name for c in classes if hasattr(c, "__dataclass_fields__") for f in fields(c) if f.type in (int, float)
     ]
-    suffixes = ("_s", "_pct", "_pp", "_gb")
+    suffixes = ("_s", "_pct", "_pp", "_gb", "_cores")
     assert [n for n in numbers if n not in unitless and not n.endswith(suffixes) and "minutes" not in n] == []
 
 
