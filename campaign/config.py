@@ -172,7 +172,7 @@ class BurnIn(Enum):
 
 @dataclass
 class Bracket:
-    """The ordered boots. `schedule` is written in A (base) and B (candidate), a block a word; a duet's words are pairs."""
+    """The ordered boots. `schedule` is written in A (base) and B (candidate), a block a word; of a duet, a pair."""
 
     kind: BracketKind = BracketKind.boots
     schedule: str = MISSING
