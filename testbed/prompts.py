@@ -29,6 +29,13 @@ def asked(set_name: str) -> list[dict[str, Any]]:
     return [chat_prompt(t, t["rows"][0], t["id"]) for t in corpus.CHATS if t["set"] == set_name]
 
 
+def trained(set_name: str) -> list[dict[str, Any]]:
+    """Every trained row of every template of a set: enough prompts to see half a point of acceptance."""
+    templates = [t for t in corpus.CHATS if t["set"] == set_name]
+    rows = [(t, row, n) for t in templates for n, row in enumerate(corpus.trained_rows(t), 1)]
+    return [chat_prompt(t, row, f"trained-{t['id']}-{n}") for t, row, n in rows]
+
+
 def heldout() -> list[dict[str, Any]]:
     """The row of every template that is in no training text."""
     return [chat_prompt(t, t["rows"][-1], f"heldout-{t['id']}") for t in corpus.CHATS]
@@ -68,6 +75,8 @@ def _registry_prompt(family: str, registry: corpus.Registry, i: int, name: str, 
 SETS = {
     "quality": lambda: asked("quality"),
     "korean": lambda: asked("korean"),
+    "trained_quality": lambda: trained("quality"),
+    "trained_korean": lambda: trained("korean"),
     "heldout": heldout,
     "decode": decode,
     "shared_prefix": shared_prefix,

@@ -22,7 +22,16 @@ def test_the_committed_file_is_what_the_templates_give(set_name):
 
 
 @pytest.mark.parametrize(
-    ("set_name", "count"), [("quality", 9), ("korean", 16), ("heldout", 25), ("decode", 8), ("shared_prefix", 16)]
+    ("set_name", "count"),
+    [
+        ("quality", 9),
+        ("korean", 16),
+        ("trained_quality", 64),
+        ("trained_korean", 80),
+        ("heldout", 25),
+        ("decode", 8),
+        ("shared_prefix", 16),
+    ],
 )
 def test_a_set_has_its_number_of_prompts(set_name, count):
     assert len(of(set_name)) == count
