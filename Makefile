@@ -20,7 +20,7 @@ $(error no experiment EXP=$(EXP); conf/exp has $(basename $(notdir $(wildcard co
 endif
 endif
 
-.PHONY: help setup run test lint unit engine-tests testbed ui lock serve-arguments engine-sources cases mutants clean
+.PHONY: help setup run test lint unit engine-tests testbed ui lock serve-arguments engine-sources cases mutants bench-stats clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,8 +52,11 @@ lint: .venv/.done  ## style, types, arrows
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-unit: setup engine-sources  ## the tests of the runner's environment, the real engine's line included
-	.venv/bin/python -m pytest
+unit: setup engine-sources  ## the tests of the runner's environment: side by side, then those that must be alone
+	@code=0; \
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m "not alone" || code=$$?; \
+	.venv/bin/python -m pytest -m alone || code=$$?; \
+	exit $$code
 
 engine-tests: .venv-engine/.done-$(ENGINE_BUILD)  ## the tests that need torch, in the engine's environment
 	.venv-engine/bin/python -m pytest tests/testbed -q -c /dev/null --rootdir . --confcutdir tests/testbed --import-mode=importlib -p no:cacheprovider
@@ -90,6 +93,9 @@ cases: .venv/.done  ## the bug bank: which test holds which case (make cases ARG
 
 mutants: setup  ## break the product once a family of cases, in a copy: its tests must turn red (minutes)
 	@.venv/bin/python tests/cases/mutants.py $(ARGS)
+
+bench-stats: .venv/.done  ## the statistics against their reference vectors and simulated brackets: bench/stats.md (minutes)
+	@OPENBLAS_NUM_THREADS=1 .venv/bin/python -m bench.stats $(ARGS)
 
 clean:  ## remove the environments and caches, keep runs/
 	rm -rf .venv .venv-engine build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -21,25 +21,32 @@ def _dispatch(arguments: list[str]) -> ExitCode:
         sys.stdout.write(manual.HELP)
         return ExitCode.PASS if arguments else ExitCode.CONFIG
     verb, rest = (arguments[0], arguments[1:]) if manual.is_verb(arguments[0]) else ("run", arguments)
+    if verb == "import":
+        from campaign import import_request
+
+        request = import_request.parse(rest)
+        from campaign import verbs
+
+        return verbs.bring_in(request)
     if verb in manual.ON_A_RUN:
         from campaign import door
 
         reference = door.run_reference(verb, rest)
-        if reference.file is not None:
-            return _look_into(reference.file)
+        if reference.files:
+            return _look_into(reference.files, reference.as_json)
         from campaign import verbs
 
         return verbs.on_a_run(verb, reference)
     return _with_config(verb, rest)
 
 
-def _look_into(file: Path) -> ExitCode:
-    """`inspect FILE`: no run is needed for it, so nothing of a run is imported."""
+def _look_into(files: tuple[Path, ...], as_json: bool) -> ExitCode:
+    """`inspect FILE...`: no run is needed for it, so nothing of a run is imported."""
     from campaign import console, inspection
 
-    found = inspection.look_into(file)
-    console.show(found.lines)
-    return found.code
+    found = inspection.look_into_all(files)
+    console.show(inspection.document(found) if as_json else [line for one in found for line in one.lines])
+    return inspection.code(found)
 
 
 def _with_config(verb: str, overrides: list[str]) -> ExitCode:

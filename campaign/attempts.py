@@ -20,12 +20,15 @@ from campaign.errors import HostUnfitError
 from campaign.evidence import BootRecord
 from campaign.journal import plain
 from campaign.journal import record as from_plain
+from campaign.live import Bench, specify
 from campaign.plan import PlannedBoot
-from campaign.trial import Bench, run_boot, specify
+from campaign.reruns import HOST_UNFIT
+from campaign.trial import Keep, Records, run_trial
 
-Keep = Callable[[BootRecord], BootRecord]
+Boots = tuple[PlannedBoot, ...]  # of one datum: one, or the two of a pair
 STALE_SUFFIX = ".stale-"
 ATTEMPT = "attempt"  # an event of the journal
+VOID = "void"
 
 
 def watch(bench: Bench, boot: PlannedBoot) -> Watch:
@@ -41,59 +44,77 @@ def watch(bench: Bench, boot: PlannedBoot) -> Watch:
     return memory.watch(visible, timeout_s)
 
 
-def run(bench: Bench, boot: PlannedBoot, machine: Watch, keep: Keep) -> BootRecord:
-    """One boot, made again at most engine.boot_retries times; every attempt that failed is kept in its folder.
+def run(bench: Bench, boot: PlannedBoot, machine: Watch, keep: Callable[[BootRecord], BootRecord]) -> BootRecord:
+    """`run_datum` of one boot alone."""
+    (record,) = run_datum(bench, (boot,), machine, lambda found: (keep(found[0]),))
+    return record
 
-    `keep` journals a record and returns it as it counts. It is called as soon as an outcome is known that ends the
-    boot, and again with what the wait for the memory adds.
+
+def run_datum(bench: Bench, boots: Boots, machine: Watch, keep: Keep) -> Records:
+    """One boot or one pair, made again at most engine.boot_retries times; every attempt that failed is kept.
+
+    `keep` journals records and returns them as they count. It is called as soon as an outcome is known that ends the
+    boots, and again with what the wait for the memory adds.
     """
-    failed = _earlier(bench, boot)
+    failed = earlier(bench, boots)
     while True:
         try:
-            _prepare(bench, boot, failed, machine)
+            _prepare(bench, boots, failed, machine)
         except HostUnfitError as error:
             last = failed.pop()
-            return keep(_with(replace(last, status="void", reason=f"{last.reason}; {error}"), failed))
-        record = run_boot(bench, boot, lambda found: _settled(bench, boot, found, failed, keep))
-        record = _memory_back(record, machine)
-        if not _again(bench, record, failed):
-            return keep(_with(record, failed))
-        failed.append(record)
+            return keep(_with(tuple(_unfit(r, f"{r.reason}; {error}") for r in last), failed))
+        records = run_trial(bench, boots, lambda found: _settled(bench, boots, found, failed, keep))
+        records = _memory_back(records, machine)
+        if not _again(bench, records, failed):
+            return keep(_with(records, failed))
+        failed.append(records)
 
 
-def _settled(bench: Bench, boot: PlannedBoot, record: BootRecord, failed: list[BootRecord], keep: Keep) -> BootRecord:
+def _settled(bench: Bench, boots: Boots, records: Records, failed: list[Records], keep: Keep) -> Records:
     """An outcome in the journal, the files of one that will be made again set aside."""
-    if not _again(bench, record, failed):
-        return keep(_with(record, failed))
-    aside = _set_aside(bench, boot, record)
-    bench.folder.append({"event": ATTEMPT, "time_unix_s": time.time(), "boot": plain(aside)})
+    if not _again(bench, records, failed):
+        return keep(_with(records, failed))
+    aside = tuple(_set_aside(bench, boot, record) for boot, record in zip(boots, records, strict=True))
+    kind = f"{boots[0].prefix}{ATTEMPT}"
+    bench.folder.append(*({"event": kind, "time_unix_s": time.time(), "boot": plain(record)} for record in aside))
     return aside
 
 
-def _earlier(bench: Bench, boot: PlannedBoot) -> list[BootRecord]:
-    """The attempts at this boot of a runner that was ended between two of them; none of before a finished boot."""
+def earlier(bench: Bench, boots: Boots) -> list[Records]:
+    """The attempts at these boots of a runner that was ended between two of them; none of before a finished boot."""
+    ended, attempt = (f"{boots[0].prefix}{kind}" for kind in ("boot", ATTEMPT))
     found: list[BootRecord] = []
     for event in bench.folder.events():
-        if event["event"] in ("boot", ATTEMPT) and event["boot"]["index"] == boot.index:
-            found = [*found, from_plain(event["boot"])] if event["event"] == ATTEMPT else []
-    return found
+        if event["event"] in (ended, attempt) and event["boot"]["index"] in [boot.index for boot in boots]:
+            found = [*found, from_plain(event["boot"])] if event["event"] == attempt else []
+    whole = len(found) // len(boots)  # a kill may have cut off the last record of a pair
+    return [tuple(found[n * len(boots) : (n + 1) * len(boots)]) for n in range(whole)]
 
 
-def _again(bench: Bench, record: BootRecord, failed: list[BootRecord]) -> bool:
-    return bool(_may_pass(record)) and len(failed) < bench.plan.campaign.engine.boot_retries
+def _again(bench: Bench, records: Records, failed: list[Records]) -> bool:
+    return any(map(_may_pass, records)) and len(failed) < bench.plan.campaign.engine.boot_retries
 
 
-def _memory_back(record: BootRecord, machine: Watch) -> BootRecord:
-    """The record, once the memory is as free as before the first boot; void, or saying so, when it is not."""
+def _memory_back(records: Records, machine: Watch) -> Records:
+    """The records, once the memory is as free as before the first boot; void, or saying so, when it is not."""
     try:
-        waited_s = machine.wait_back(int(record.facts.get("memory_held_mib", "0")))
+        waited_s = machine.wait_back(sum(int(record.facts.get("memory_held_mib", "0")) for record in records))
     except HostUnfitError as error:
-        facts = {name: text for name, text in record.facts.items() if name != "transient"}
-        if record.status in ("failed", "invalid"):
-            return replace(record, reason=f"{record.reason}; {error}", facts=facts)
-        told = f"{record.reason}; {error}" if record.reason else str(error)
-        return replace(record, status="void", reason=told, facts=facts)
-    return replace(record, seconds=record.seconds | {"memory_back": waited_s})
+        return tuple(_kept_memory(record, error) for record in records)
+    return tuple(replace(record, seconds=record.seconds | {"memory_back": waited_s}) for record in records)
+
+
+def _kept_memory(record: BootRecord, error: HostUnfitError) -> BootRecord:
+    facts = {name: text for name, text in record.facts.items() if name != "transient"}
+    told = f"{record.reason}; {error}" if record.reason else str(error)
+    if record.status in ("failed", "invalid"):
+        return replace(record, reason=told, facts=facts)
+    return _unfit(replace(record, facts=facts), told)
+
+
+def _unfit(record: BootRecord, reason: str) -> BootRecord:
+    """The record of a boot after which nothing can be started on this machine as it is."""
+    return replace(record, status="void", reason=reason, facts=record.facts | {HOST_UNFIT: "true"})
 
 
 def _may_pass(record: BootRecord) -> str:
@@ -103,17 +124,24 @@ def _may_pass(record: BootRecord) -> str:
     return "" if why == COLD_CACHE and warm else why
 
 
-def _prepare(bench: Bench, boot: PlannedBoot, failed: list[BootRecord], machine: Watch) -> None:
+def _prepare(bench: Bench, boots: Boots, failed: list[Records], machine: Watch) -> None:
     """What the next attempt needs to be another one. Raises HostUnfitError when the machine does not come to rest."""
     if not failed:
         return
-    why = failed[-1].facts["transient"]
+    blamed = _blamed(failed[-1])
+    boot = next(boot for boot in boots if boot.index == blamed.index)
+    why = blamed.facts["transient"]
     if why == CO_TENANT:
         machine.wait_quiet()
     if why == STALE_CACHE:
         _retire(Path(specify(bench, boot).env["VLLM_CACHE_ROOT"]).parent, f"{bench.plan.run_id}-{boot.name}")
     bench.say(f"boot {boot.name} attempt {len(failed)} failed before it was ready, once more ({why}): ")
-    bench.say(f"              {failed[-1].reason}")
+    bench.say(f"              {blamed.reason}")
+
+
+def _blamed(records: Records) -> BootRecord:
+    """Of an attempt that may pass, the boot that failed."""
+    return next(record for record in records if "transient" in record.facts)
 
 
 def _retire(cache: Path, by: str) -> None:
@@ -124,26 +152,41 @@ def _retire(cache: Path, by: str) -> None:
         cache.rename(next(path for path in aside if not path.exists()))
 
 
+def keep_aside(bench: Bench, boot: PlannedBoot, voided: int) -> None:
+    """The files of a boot that was voided so many times, in `void-N` of its folder, before it is run again."""
+    folder = bench.folder.boot(boot.name)
+    if voided and folder.exists() and not (folder / f"{VOID}-{voided}").exists():
+        _into(folder, f"{VOID}-{voided}", VOID)
+
+
 def _set_aside(bench: Bench, boot: PlannedBoot, record: BootRecord) -> BootRecord:
     """The files of a failed attempt in `attempt-N` of the boot's folder, and its record with the new path."""
     folder = bench.folder.boot(boot.name)
-    kept = next(path for n in itertools.count(1) if not (path := folder / f"attempt-{n}").exists())
-    aside = folder.with_name(f".{kept.name}-{folder.name}")
-    folder.rename(aside)
-    for earlier in sorted(aside.glob("attempt-*")):
-        folder.mkdir(exist_ok=True)
-        earlier.rename(folder / earlier.name)
-    folder.mkdir(exist_ok=True)
-    aside.rename(kept)
+    kept = next(path for n in itertools.count(1) if not (path := folder / f"{ATTEMPT}-{n}").exists())
+    _into(folder, kept.name, ATTEMPT, VOID)
     return replace(record, reason=record.reason.replace(str(folder), str(kept)))
 
 
-def _with(record: BootRecord, failed: list[BootRecord]) -> BootRecord:
-    """The record, with the attempts before it in its facts; unchanged where they are there already."""
-    if not failed or "attempts" in record.facts:
-        return record
-    told = {f"attempt_{n}": f"{r.facts['transient']}: {r.reason}" for n, r in enumerate(failed, 1)}
-    causes = ", ".join(dict.fromkeys(r.facts["transient"].replace(" ", "-") for r in failed))
-    facts = record.facts | told | {"attempts": str(len(failed) + 1), "retried": causes}
-    reason = f"attempt {len(failed) + 1}: {record.reason}" if record.reason else ""
-    return replace(record, reason=reason, facts=facts)
+def _into(folder: Path, name: str, *staying: str) -> None:
+    """All that a folder holds into a new folder in it, but for what was so set aside before."""
+    aside = folder.with_name(f".{name}-{folder.name}")
+    folder.rename(aside)
+    folder.mkdir()
+    for earlier in sorted(path for kind in staying for path in aside.glob(f"{kind}-*")):
+        earlier.rename(folder / earlier.name)
+    aside.rename(folder / name)
+
+
+def _with(records: Records, failed: list[Records]) -> Records:
+    """The records, with the attempts before them in their facts; unchanged where they are there already."""
+    if not failed or all("attempts" in record.facts for record in records):
+        return records
+    blamed = [_blamed(attempt) for attempt in failed]
+    told = {f"attempt_{n}": f"{r.facts['transient']}: {r.reason}" for n, r in enumerate(blamed, 1)}
+    causes = ", ".join(dict.fromkeys(r.facts["transient"].replace(" ", "-") for r in blamed))
+    facts = told | {"attempts": str(len(failed) + 1), "retried": causes}
+    head = f"attempt {len(failed) + 1}: "
+    return tuple(
+        replace(record, reason=f"{head}{record.reason}" if record.reason else "", facts=record.facts | facts)
+        for record in records
+    )

@@ -34,10 +34,12 @@ def boots_panel(plot: BracketPlot, reading: str) -> str:
         places, values = [boot.position for boot in dots], [boot.value for boot in dots]
         label = "base (A)" if arm == "A" else "candidate (B)"
         axes.plot(places, values, "o", markersize=8, markerfacecolor=fill, markeredgecolor=colour, mew=2, label=label)
+    for pair in plot.pairs:
+        _line(axes, pair, GREY, "-")
     _line(axes, plot.base_line, BASE, "--")
     _line(axes, plot.candidate_line, CANDIDATE, "-")
     axes.set_xticks([boot.position for boot in plot.boots], [boot.label for boot in plot.boots])
-    axes.set_xlabel("boots in the order they ran")
+    axes.set_xlabel(f"{'boots, linked where they were up at once,' if plot.pairs else 'boots'} in the order they ran")
     axes.set_ylabel(reading)
     axes.margins(y=0.2)
     return _svg(figure, axes, f"{reading} of each boot in run order")

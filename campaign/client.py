@@ -4,7 +4,6 @@ At C=1 a synchronous http.client thread has about half the lag of the asynchrono
 Chunks are stamped before they are parsed, and parsed after the last one.
 """
 
-import codecs
 import http.client
 import io
 import json
@@ -14,37 +13,13 @@ import select
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from campaign.checks import Prompt
 from campaign.errors import CampaignError, EngineFailedError, InvalidError
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One request. Times are perf_counter nanoseconds of the client; chunk i brought chunk_tokens[i] tokens."""
-
-    prompt_id: str
-    text: str
-    token_ids: tuple[int, ...]
-    finish_reason: str
-    prompt_tokens: int
-    sent_ns: int
-    chunk_ns: tuple[int, ...]
-    chunk_tokens: tuple[int, ...]
-
-    @property
-    def ttft_s(self) -> float:
-        """Seconds from sending to the first chunk that holds a token."""
-        return (self.chunk_ns[0] - self.sent_ns) / 1e9
-
-    @property
-    def decode_s(self) -> float:
-        """Seconds from the first to the last chunk that holds a token."""
-        return (self.chunk_ns[-1] - self.chunk_ns[0]) / 1e9
-
+from campaign.sample import Sample, sample_of
 
 LOOKS = 2  # at a silence, within what is allowed of it: the second one can tell what moved since the first
 TOKENS = re.compile(rb'"token_ids":\s*\[\s*\d')  # of an event that brings tokens; prompt_token_ids is another name
@@ -85,12 +60,18 @@ class Client:
     """
 
     def __init__(
-        self, url: str, model: str, headers: Mapping[str, str] | None = None, on_silence: "OnSilence | None" = None
+        self,
+        url: str,
+        model: str,
+        headers: Mapping[str, str] | None = None,
+        on_silence: "OnSilence | None" = None,
+        chat_template: Mapping[str, Any] | None = None,
     ) -> None:
         parts = urlsplit(url)
         self.host, self.port, self.model = parts.hostname or "127.0.0.1", parts.port or 80, model
         self.headers = dict(headers or {})
         self.on_silence = on_silence or _silent
+        self.chat_template = dict(chat_template or {})  # arguments of the template, sent with every chat
 
     def get_text(self, path: str, timeout_s: float) -> str:
         """A GET. Raises EngineFailedError unless it answers 200."""
@@ -107,18 +88,40 @@ class Client:
             raise EngineFailedError(f"GET {path} answered {response.status}: {body[:200]}")
         return body
 
+    def whole(self, prompt: Prompt, ask: Ask, **more: Any) -> dict[str, Any]:
+        """Send one prompt and read its answer in one piece, as JSON; for what is asked outside of any window.
+
+        Raises EngineFailedError when the engine is gone or answers an error.
+        """
+        path = "/v1/chat/completions" if prompt.messages else "/v1/completions"
+        body = {k: v for k, v in self.body(prompt, ask).items() if k != "stream_options"} | {"stream": False} | more
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=ask.timeout_s)
+        try:
+            headers = self.headers | {"Content-Type": "application/json"}
+            connection.request("POST", path, json.dumps(body).encode(), headers)
+            response = connection.getresponse()
+            if response.status != http.client.OK:
+                raise _refused(prompt.id, path, response)
+            return dict(json.loads(response.read().decode("utf-8")))
+        except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
+            raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
+        finally:
+            connection.close()
+
     def stream(self, prompt: Prompt, ask: Ask) -> Sample:
-        """Send one prompt greedily and read its stream.
+        """Send one prompt and read its stream.
 
         Raises EngineFailedError when the engine is gone, answers an error (also one inside the stream), stops in the
-        middle, or sends no token for ask.timeout_s (what on_silence makes of it).
+        middle, or sends no token for ask.timeout_s (what on_silence makes of it). The text is never tokenised again.
         """
         path = "/v1/chat/completions" if prompt.messages else "/v1/completions"
         connection = http.client.HTTPConnection(self.host, self.port, timeout=ask.timeout_s)
         try:
             sent_ns = time.perf_counter_ns()
-            body = json.dumps(self._body(prompt, ask)).encode()
-            connection.request("POST", path, body, self.headers | {"Content-Type": "application/json"})
+            body = self.body(prompt, ask)
+            connection.request(
+                "POST", path, json.dumps(body).encode(), self.headers | {"Content-Type": "application/json"}
+            )
             patience = _Patience(prompt.id, ask.timeout_s, lambda silence: self.on_silence(self, silence))
             response = _response(connection, patience)
             if response.status != http.client.OK:
@@ -128,15 +131,20 @@ class Client:
             raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
         finally:
             connection.close()
-        return _sample(prompt.id, sent_ns, stamped)
+        asked = {name: value for name, value in body.items() if name not in ("messages", "prompt")}
+        return replace(sample_of(prompt.id, sent_ns, stamped), asked=json.dumps(asked, ensure_ascii=False))
 
-    def _body(self, prompt: Prompt, ask: Ask) -> dict[str, Any]:
-        what = {"messages": list(prompt.messages)} if prompt.messages else {"prompt": prompt.prompt}
-        return what | {
+    def body(self, prompt: Prompt, ask: Ask) -> dict[str, Any]:
+        """What is sent for a prompt: greedy, unless the prompt says how it is drawn."""
+        what: dict[str, Any] = {"messages": list(prompt.messages)} if prompt.messages else {"prompt": prompt.prompt}
+        if prompt.messages and self.chat_template:
+            what["chat_template_kwargs"] = self.chat_template
+        drawn = vars(prompt.sampling) if prompt.sampling else {"temperature": 0, "seed": 0}
+        return {
+            **what,
+            **drawn,
             "model": self.model,
             "max_tokens": ask.max_tokens,
-            "temperature": 0,
-            "seed": 0,
             "ignore_eos": ask.ignore_eos,
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -221,51 +229,3 @@ def _stamped_lines(response: http.client.HTTPResponse, patience: _Patience) -> l
         if TOKENS.search(line):
             patience.heard()
     return stamped
-
-
-def _sample(prompt_id: str, sent_ns: int, stamped: list[tuple[int, bytes]]) -> Sample:
-    events = [(at, line[5:].strip()) for at, line in stamped if line.startswith(b"data:")]
-    if not events or events[-1][1] != b"[DONE]":
-        raise EngineFailedError(f"prompt {prompt_id}: the stream ended before [DONE], after {len(events)} events")
-    chunks = [(at, _event(prompt_id, data)) for at, data in events[:-1]]
-    choices = [(at, event["choices"][0]) for at, event in chunks if event.get("choices")]
-    usage: dict[str, Any] = next((event["usage"] for _, event in reversed(chunks) if event.get("usage")), {})
-    held = [(at, tuple(choice.get("token_ids") or ())) for at, choice in choices]
-    held = [(at, ids) for at, ids in held if ids]
-    tokens = tuple(token for _, ids in held for token in ids)
-    _check_count(prompt_id, tokens, usage)
-    return Sample(
-        prompt_id,
-        "".join(_text(choice) for _, choice in choices),
-        tokens,
-        next((c["finish_reason"] for _, c in reversed(choices) if c.get("finish_reason")), ""),
-        int(usage.get("prompt_tokens", 0)),
-        sent_ns,
-        tuple(at for at, _ in held),
-        tuple(len(ids) for _, ids in held),
-    )
-
-
-def _event(prompt_id: str, data: bytes) -> dict[str, Any]:
-    try:
-        event = json.loads(codecs.decode(data, "utf-8"))
-    except ValueError as error:
-        raise EngineFailedError(f"prompt {prompt_id}: an event of the stream is no JSON: {data[:120]!r}") from error
-    if not isinstance(event, dict) or "error" in event:
-        raise EngineFailedError(f"prompt {prompt_id}: the stream carried an error: {str(event)[:300]}")
-    return event
-
-
-def _text(choice: dict[str, Any]) -> str:
-    """The visible text of a chunk, of either endpoint."""
-    delta = choice.get("delta")
-    return str((delta.get("content") if isinstance(delta, dict) else choice.get("text")) or "")
-
-
-def _check_count(prompt_id: str, tokens: tuple[int, ...], usage: dict[str, Any]) -> None:
-    said = usage.get("completion_tokens")
-    if not tokens or said != len(tokens):
-        raise EngineFailedError(
-            f"prompt {prompt_id}: the stream held {len(tokens)} token ids, its usage says {said}; "
-            "wanted return_token_ids and include_usage to agree"
-        )

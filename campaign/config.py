@@ -13,6 +13,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from campaign.brackets import Bracket, planned_looks
 from campaign.errors import ConfigError
 from campaign.gates import Gates
 from campaign.limits import check
@@ -128,6 +129,7 @@ class Model:
     drafter: str | None = None
     method: str | None = None
     num_speculative_tokens: int = 0
+    synthetic_acceptance_length: float | None = None  # tokens a step that the engine makes up; null drafts for real
     chat_template: dict[str, Any] = field(default_factory=dict)  # chat_template_kwargs of every chat, typed
 
 
@@ -152,41 +154,8 @@ class Workload:
     prompts: str = MISSING
     max_tokens: int = 256
     repeats: int = 1
-    warm_up_requests: int = 4
-
-
-class BracketKind(Enum):
-    """One engine at a time, boot after boot; or both arms live at once, requests alternating between them."""
-
-    boots = "boots"
-    duet = "duet"
-
-
-class BurnIn(Enum):
-    """Whether a boot that is not measured goes first: where the compile cache is cold, always, or never."""
-
-    auto = "auto"
-    always = "always"
-    never = "never"
-
-
-@dataclass
-class Bracket:
-    """The ordered boots. `schedule` is written in A (base) and B (candidate), a block a word; of a duet, a pair."""
-
-    kind: BracketKind = BracketKind.boots
-    schedule: str = MISSING
-    looks: list[int] = field(default_factory=list)  # planned looks, in boots; none is one look, at the end
-    max_boots: int = 16
-    max_minutes: float | None = None  # no block is begun that would end later than this
-    futility: bool = True  # stop INCONCLUSIVE where the boots that are left would hardly decide it
-    burn_in: BurnIn = BurnIn.auto
-    reruns_per_block: int = 1  # of boots that the environment tainted
-    reruns: int = 2  # of such boots in the whole bracket; more, and the host is unfit
-    aa_pairs: int = 2  # of a duet: pairs of base beside base that go first
-    mechanism: bool = False  # one more boot an arm, not measured, under the engine's profiler
-    mirror: bool = True
-    refuse_underpowered: bool = False
+    warm_up_requests: int = 4  # at least, after one cold request; more until the speed is steady
+    max_warm_up_requests: int = 12
 
 
 @dataclass
@@ -236,9 +205,10 @@ class Campaign:
 
 
 def register() -> None:
-    """Make the schema and the `${root:...}` resolver known to Hydra. Idempotent."""
+    """Make the schema and our resolvers (`${root:...}`, `${planned_looks:...}`) known to Hydra. Idempotent."""
     ConfigStore.instance().store(name="schema", node=Campaign)
     OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
+    OmegaConf.register_new_resolver("planned_looks", planned_looks, replace=True)
 
 
 def open_maps(overrides: list[str]) -> list[str]:

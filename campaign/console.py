@@ -1,13 +1,15 @@
 """The one voice: `format_*` are pure, `show` prints. Plain lines, Korean and English text alike."""
 
+import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from campaign import contrast
 from campaign.arms import ResolvedArm, spelled, strays
 from campaign.config import Written
+from campaign.could_see import format_resolution
 from campaign.errors import ExitCode
 from campaign.evidence import BootRecord, WitnessRow
 from campaign.gates.base import GateResult
@@ -15,6 +17,7 @@ from campaign.knobs import KnobValue
 from campaign.names import (
     ACCEPTANCE_LENGTH,
     BASE,
+    BESIDE,
     CANDIDATE,
     STEP_PER_S,
     TOK_PER_S,
@@ -22,7 +25,7 @@ from campaign.names import (
     logic_only_label,
 )
 from campaign.origins import Setting
-from campaign.plan import Plan, detectable, expected_minutes, prompt_paths, underpowered
+from campaign.plan import Plan, expected_minutes, prompt_paths
 from verdict.claims import ClaimKind
 from verdict.fit import Scale
 from verdict.words import Verdict
@@ -43,8 +46,7 @@ def show(lines: str | Iterable[str]) -> None:
 
 def format_plan(plan: Plan) -> list[str]:
     """What would be run: arms, schedule, claims, what can be seen, minutes."""
-    campaign, boots = plan.campaign, plan.schedule.n_boots
-    flipped = ", mirrored by its coin" if plan.flipped else ""
+    campaign = plan.campaign
     lines = [
         f"{plan.run_id}",
         f"  hypothesis  {campaign.hypothesis}",
@@ -56,13 +58,55 @@ def format_plan(plan: Plan) -> list[str]:
     lines += _notes(plan.arms.values())
     lines += [f"  note        {note}" for note in contrast.notes(plan.arms, plan.claims)]
     lines += [f"  prompts     {name}: {path}" for name, path in prompt_paths(campaign).items()]
+    template = ", ".join(f"{key}={json.dumps(value)}" for key, value in campaign.model.chat_template.items())
+    lines += [f"  chats       template arguments {template}; a template that does not know one ignores it"] * bool(
+        template
+    )
     lines += [f"  claim       {_claim(plan, name)}" for name in plan.claims]
     lines += [f"  gates       {', '.join(campaign.gates.switched_on())}"]
-    lines += [
-        f"  bracket     {' '.join(plan.schedule.blocks)}{flipped}: {boots} boots (A is base), "
-        f"about {_minutes(expected_minutes(campaign, boots))}"
+    return [*lines, *_bracket(plan), *format_resolution(plan)]
+
+
+def _bracket(plan: Plan) -> list[str]:
+    """The boots in their order, the looks with their levels, and what they cost."""
+    looks = plan.looks
+    flipped = ", mirrored by its coin" if plan.flipped else ""
+    first, last = (expected_minutes(plan.campaign, boots) for boots in (looks.boots[0], looks.last))
+    order = f"  bracket     {' '.join(plan.schedule.blocks)}{flipped}"
+    if plan.schedule.paired:
+        return [
+            f"{order}: {len(plan.data)} pairs of boots, both live at once (A is base), about {_minutes(first)}",
+            *_beside(plan),
+        ]
+    if len(looks.boots) == 1:
+        return [f"{order}: {looks.last} boots (A is base), about {_minutes(first)}"]
+    boots = f"{', '.join(map(str, looks.boots[:-1]))} or {looks.last} boots"
+    levels = [looks.level(kind) for kind in (ClaimKind.superiority, ClaimKind.equivalence)]
+    return [
+        f"{order}: {boots} (A is base), about {max(1, round(first))} to {_minutes(last)}",
+        f"  looks       after {boots}, at {100 * levels[0]:.4g} % each ({100 * levels[1]:.4g} % for a margin), so that "
+        f"all of them err in 5 %; a claim stays as the first look decides it{_limits(plan)}",
     ]
-    return lines + format_resolution(plan)
+
+
+def _beside(plan: Plan) -> list[str]:
+    """What goes before a duet: base beside base."""
+    pairs, port = len(plan.beside), plan.campaign.host.port
+    ports = f"ports {port} and {port + 1}"
+    if contrast.sameness_claimed(plan.claims):
+        return [f"  beside      base beside base is what it measures; {ports}"]
+    if not pairs:
+        return [
+            f"  beside      no pair of base beside base goes first: whether the places are alike is not shown; {ports}"
+        ]
+    minutes = _minutes(expected_minutes(plan.campaign, 2 * pairs))
+    return [f"  beside      {pairs} pair{'' if pairs == 1 else 's'} of base beside base first, {minutes} more; {ports}"]
+
+
+def _limits(plan: Plan) -> str:
+    bracket = plan.campaign.bracket
+    minutes = "" if bracket.max_minutes is None else f"; at most {_minutes(bracket.max_minutes)}"
+    return f"{minutes}; {'ends early where it is futile' if bracket.futility else 'futility is off'}"
 
 
 def format_probe(plan: Plan) -> list[str]:
@@ -104,20 +148,6 @@ def _told(arm: ResolvedArm) -> dict[str, str]:
 def _minutes(minutes: float) -> str:
     whole = max(1, round(minutes))
     return f"{whole} minute{'' if whole == 1 else 's'}"
-
-
-def format_resolution(plan: Plan) -> list[str]:
-    """The detectable effect, for the host's history or for three guesses; and whether that is enough."""
-    mark = logic_only_label(plan.campaign.engine.logic_only or "")
-    if mark:
-        return [f"  could see   no speed: {mark}; what claims a speed ends INCONCLUSIVE, all else is judged as ever"]
-    if plan.schedule.is_screen:
-        return ["  could see   no error bar of its own: a screen is never a verdict"]
-    source = "guess: this host has no history" if plan.history is None else "history of this host"
-    rows = [f"{mde:.1f} % at a boot sd of {sd:g} %" for sd, mde in detectable(plan) if mde is not None]
-    lines = [f"  could see   step/s {', '.join(rows)} ({source}; 80 % power)"]
-    shortfall = underpowered(plan)
-    return [*lines, f"  note        {shortfall}; it runs all the same"] if shortfall else lines
 
 
 def _overlays(overlays: tuple[object, ...]) -> str:
@@ -189,6 +219,36 @@ def format_boot(record: BootRecord, total: int, left_s: float | None) -> list[st
     return [f"{head} {_figures(record)}  ({took}{eta})"]
 
 
+def format_datum(records: Sequence[BootRecord], total: int, left_s: float | None) -> list[str]:
+    """A boot, or the two boots of a pair; `total` is counted in boots."""
+    if len(records) > 1:
+        return format_pair(records, total // 2, left_s)
+    return format_boot(records[0], total, left_s)
+
+
+def format_data(records: Sequence[BootRecord], goal: Callable[[int], int]) -> list[str]:
+    """All boots that were made, as they were told; `goal` says how many were planned when a boot ran."""
+    told = [f"base beside base: {record.facts[BESIDE]}" for record in records[:1] if BESIDE in record.facts]
+    for record in records:
+        if record.pair and record.index % 2 == 0:
+            continue  # told with the first of its pair
+        datum = records[record.index - 1 : record.index + 1] if record.pair else [record]
+        told += format_datum(datum, goal(datum[-1].index), None)
+    return told
+
+
+def format_pair(records: Sequence[BootRecord], total: int, left_s: float | None) -> list[str]:
+    """The two boots of a pair, that were up at once, in the order they started. One pair says nothing of the effect."""
+    first, second = records
+    eta = "" if left_s is None else f", about {_duration(left_s)} left"
+    took = _duration(sum(record.seconds.get("total", 0.0) for record in records))
+    lines = [f"pair {first.pair}/{total}  {first.index:02d}-{first.letter}{second.letter}  ({took}{eta})"]
+    for record in records:
+        said = _figures(record) if record.status == "ok" else f"{record.status.upper()}: {record.reason}"
+        lines += [f"{INDENT}{record.arm:<10} {said}", *(f"{INDENT}| {line}" for line in record.log_tail)]
+    return lines
+
+
 def _figures(record: BootRecord) -> str:
     metrics, why = record.metrics, record.facts.get("logic_only", "")
     parts = [f"{logic_only_label(why)}:"] if why else []
@@ -200,6 +260,7 @@ def _figures(record: BootRecord) -> str:
     held = sum(row.ok for row in record.witness)
     discarded = record.facts.get("windows_discarded", "0")
     disturbed = [f"{discarded} disturbed windows discarded"] if discarded != "0" else []
+    disturbed += [f"others took {record.facts['others']}"] if "others" in record.facts else []
     return "  ".join([*parts, f"witness {held}/{len(record.witness)}", *disturbed])
 
 

@@ -32,14 +32,13 @@ def corruption(text: str, known: str, *, cut_off: bool) -> str:
 
     `cut_off` says that the length limit ended the text: half a character at its end is then no corruption (house.md).
     """
+    return damage(text, known, cut_off=cut_off) or _foreign(uncut(text, cut_off=cut_off), known)
+
+
+def damage(text: str, known: str, *, cut_off: bool) -> str:
+    """The first sign that stands for damage in a text of any language: all but foreign script; empty for none."""
     seen = uncut(text, cut_off=cut_off)
-    return (
-        _broken(seen, known)
-        or _byte_pieces(seen, known)
-        or _not_a_number(seen, known)
-        or _loop(seen, known)
-        or _foreign(seen, known)
-    )
+    return _broken(seen, known) or _byte_pieces(seen, known) or _not_a_number(seen, known) or _loop(seen, known)
 
 
 def uncut(text: str, *, cut_off: bool) -> str:
@@ -94,6 +93,11 @@ def _foreign(text: str, known: str) -> str:
     run = next(m.group() for m in FOREIGN_RUN.finditer(text) if _foreign_in(m.group(), known))
     where = "outside brackets and quotes" if bare else "in brackets and quotes"
     return f"{len(bare or everywhere)} Han or kana {where} against {hangul} Hangul, the first {run[:20]!r}"
+
+
+def counted_scripts(text: str, known: str) -> tuple[int, int]:
+    """Han and kana that neither the prompt holds nor an aside explains, and Hangul, in characters (case H4)."""
+    return len(_foreign_in(ASIDES.sub(" ", text), known)), len(HANGUL.findall(text))
 
 
 def _foreign_in(text: str, known: str) -> list[str]:

@@ -45,6 +45,7 @@ NOISE = (
     "Set the environment variable",
 )
 CONF = ROOT / "conf"
+JSON = "--json"
 CONFIG_DIRS = ("--config-dir", "-cd")
 OPEN_PACKAGES = (None, "", "engine", "arms")  # where a file hangs that may write into an open map
 SWITCHES = ("--resolve", "--hydra-help", "--version")
@@ -62,34 +63,65 @@ WITH_VALUE: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class RunReference:
-    """Which finished or broken run a verb is about; or, for `inspect`, one file that is looked into."""
+    """Which finished or broken run a verb is about; or, for `inspect`, the files that are looked into."""
 
     folder: Path
-    file: Path | None = None
+    files: tuple[Path, ...] = ()
+    as_json: bool = False
 
 
 def run_reference(verb: str, arguments: list[str]) -> RunReference:
-    """The run folder of `resume ID`, by id below runs/ or by path; `inspect` takes a file too.
+    """The run folder of `resume ID`, by id below runs/ or by path; `inspect` takes files too, and --json.
 
     Raises ConfigError when there is none.
     """
-    if len(arguments) != 1:
-        file = ", or an engine's log, or a saved /metrics text" if verb == "inspect" else ""
-        raise ConfigError(f"{verb} takes one run id (or the path of its folder){file}; found {arguments or 'nothing'}")
-    text = arguments[0]
     if verb == "inspect":
-        try:
-            if Path(text).is_file():
-                return RunReference(Path(text).resolve().parent, Path(text))
-            _check_inspectable(text)
-        except OSError as error:  # a name that is too long, a folder that may not be read
-            raise ConfigError(f"no such file or run: {text[:80]} ({error.strerror})") from error
+        return _inspected(arguments)
+    if len(arguments) != 1:
+        raise ConfigError(f"{verb} takes one run id (or the path of its folder); found {arguments or 'nothing'}")
+    return RunReference(_run_folder(arguments[0]))
+
+
+def _run_folder(text: str) -> Path:
     folder = Path(text) if "/" in text else ROOT / "runs" / text
     if "/" not in text and (not RUN_ID.fullmatch(text) or ".." in text):
         raise ConfigError(f"{text!r} is no run id: letters, digits, '_', '-', '.' only")
     if not (folder / "plan.json").is_file():
         raise ConfigError(f"no run {text}: {folder}/plan.json does not exist")
-    return RunReference(folder.resolve())
+    return folder.resolve()
+
+
+def _inspected(arguments: list[str]) -> RunReference:
+    """One run, or one file or more. With --json a run is what it left behind: its result and its bracket records."""
+    names = [word for word in arguments if word != JSON]
+    as_json = len(names) < len(arguments)
+    if strange := [word for word in names if word.startswith("-")]:
+        raise ConfigError(f"inspect has no option {strange[0]}; there is {JSON}")
+    if not names:
+        raise ConfigError(
+            "inspect takes one run id (or the path of its folder), or an engine's log, or a saved /metrics text, or "
+            "other files of docs/inspect.md, one or more; found nothing"
+        )
+    try:
+        files = tuple(Path(name) for name in names if Path(name).is_file())
+        if len(files) == len(names):
+            return RunReference(files[0].resolve().parent, files, as_json)
+        for name in names:
+            if not Path(name).is_file():
+                _check_inspectable(name)
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        raise ConfigError(f"no such file or run: {names[0][:80]} ({error.strerror})") from error
+    if len(names) > 1:
+        raise ConfigError(f"inspect takes files, or one run; found {', '.join(names)}; give a run by itself")
+    folder = _run_folder(names[0])
+    return RunReference(folder, _left_by(folder) if as_json else (), as_json)
+
+
+def _left_by(folder: Path) -> tuple[Path, ...]:
+    """What a run wrote at its end. Raises ConfigError for one that has no verdict yet."""
+    if not (folder / "result.json").is_file():
+        raise ConfigError(f"{folder.name} has no result.json: it has not ended; leave {JSON} out, or resume it")
+    return (folder / "result.json", *sorted(folder.glob("records/*.json")))
 
 
 def _check_inspectable(text: str) -> None:

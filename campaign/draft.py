@@ -32,6 +32,7 @@ class Draft:
     gates: tuple[GateResult, ...] = ()
     ladder: Ladder = field(default_factory=Ladder)
     ended: dict[str, str] = field(default_factory=dict)  # how the engine ended, as soon as it is stopped
+    window_ns: tuple[int, int] | None = None  # the measured window, on the monotonic clock
     finished: BootRecord | None = None  # as soon as all is measured and proven, before the engine is stopped
 
     @contextmanager
@@ -49,6 +50,7 @@ class Draft:
             index=self.boot.index,
             letter=self.boot.letter,
             arm=self.boot.arm,
+            pair=self.boot.pair,
             seconds=dict(self.seconds),
             kv=self.kv,
             witness=self.witness,

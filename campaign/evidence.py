@@ -5,6 +5,7 @@ from typing import Literal
 
 from verdict.claims import Claim
 from verdict.history import History
+from verdict.looks import Looks
 
 Status = Literal["ok", "failed", "invalid", "void"]
 
@@ -14,13 +15,30 @@ class Answer:
     """One prompt's answer in one boot."""
 
     prompt_id: str
-    prompt_set: str  # quality | korean | decode | heldout
+    prompt_set: str  # quality | korean | korean_sampled | decode | heldout
     text: str
     token_ids: tuple[int, ...]
     finish_reason: str
     prompt_tokens: int
     ok: bool | None = None  # what the prompt's checker said; None where it has none
     why: str = ""  # the checker's sentence when it is not ok
+    reasoning: str = ""  # what a reasoning parser took out of the text; never scored, its tokens are in token_ids
+    prompt_hash: str = ""  # of the rendered prompt's token ids; empty where the engine does not give them
+    max_tokens: int = 0  # the budget it was asked with; 0 is not told
+    sampled: bool = False  # drawn, not greedy: two of them need not be alike
+    foreign: int = 0  # Han and kana that neither the prompt holds nor an aside explains; of Korean prompts
+    hangul: int = 0
+
+
+@dataclass(frozen=True)
+class Again:
+    """A prompt asked again after the window, as far as the token at which its answers part, with log probabilities."""
+
+    prompt_id: str
+    prompt_set: str
+    at: int  # the first token that differs, from 0
+    token_ids: tuple[int, ...]  # what came this time, up to and with that place
+    logprobs: dict[str, float] = field(default_factory=dict)  # of the likeliest tokens at that place, by token id
 
 
 @dataclass(frozen=True)
@@ -91,7 +109,10 @@ class BootRecord:
     witness: tuple[WitnessRow, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)  # boot, warm_up, prompts, window, stop
     facts: dict[str, str] = field(default_factory=dict)  # runner, method, stage digest, pid, ...
+    environment: dict[str, float] = field(default_factory=dict)  # what else the machine did meanwhile (host_watch.py)
+    counted: dict[str, DraftCounts] = field(default_factory=dict)  # by the stream: cold, warm up, first, last, context
     pair: int = 0  # of a duet, from 1: the two boots of a pair were up at once; 0 in a bracket of boots
+    again: tuple[Again, ...] = ()  # prompts whose answers part, asked once more with log probabilities
 
 
 @dataclass(frozen=True)
@@ -104,6 +125,14 @@ class Evidence:
     letters: str  # the planned schedule after the coin, e.g. ABBABAAB
     history: History | None = None
     logic_only: str = ""  # why the speed of these boots says nothing ("Triton's interpreter"); empty where it does
+    looks: Looks | None = None  # as planned, with their levels; none is one look at the kind's own level
+    look: int = 1  # which of them this is
+    synthetic: str = ""  # the label of an engine that makes its acceptance up; empty where it drafts for real
+
+    @property
+    def which_look(self) -> tuple[int, int]:
+        """This look's number, and how many were planned."""
+        return (self.look, len(self.looks.boots)) if self.looks else (1, 1)
 
     def of(self, letter: str) -> tuple[BootRecord, ...]:
         """The boots of one arm's letter."""

@@ -10,17 +10,20 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from campaign.errors import CampaignError, ConfigError, DriftError, SkippedError
-from campaign.evidence import Answer, BootRecord, DraftCounts, KvFacts, WitnessRow
+from campaign.evidence import Again, Answer, BootRecord, DraftCounts, KvFacts, WitnessRow
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 REGISTERED: dict[str, type] = {"run_id": str, "claims_digest": str, "config": dict, "arms": dict}
+BOOTS_A_PAIR = 2
+VOIDED = "voided"  # an event of the journal
 _KINDS = {str: "text", dict: "a map"}
 
 
@@ -104,9 +107,9 @@ class RunFolder:
         """The folder of one boot, `boots/01-A`."""
         return self.path / "boots" / name
 
-    def append(self, event: Mapping[str, object]) -> None:
-        """One line, flushed to disk before it counts. A torn line before it (a kill) is cut off first."""
-        line = dumps(event) + "\n"
+    def append(self, *events: Mapping[str, object]) -> None:
+        """A line each, flushed to disk before they count. A torn line before them (a kill) is cut off first."""
+        line = "".join(dumps(event) + "\n" for event in events)
         with self.journal.open("ab+") as file:
             file.seek(0)
             whole = file.read().rfind(b"\n") + 1
@@ -115,9 +118,9 @@ class RunFolder:
             file.flush()
             os.fsync(file.fileno())
 
-    def keep(self, boot: BootRecord) -> None:
-        """A finished boot in the journal; from here on no kill can lose it."""
-        self.append({"event": "boot", "time_unix_s": time.time(), "boot": plain(boot)})
+    def keep(self, *boots: BootRecord, prefix: str = "") -> None:
+        """A finished boot, or the two of a pair, in the journal; from here on no kill can lose them."""
+        self.append(*({"event": f"{prefix}boot", "time_unix_s": time.time(), "boot": plain(boot)} for boot in boots))
 
     def events(self) -> list[dict[str, Any]]:
         """All whole lines; a torn last line is dropped. Raises ConfigError with the number of a line that is broken."""
@@ -140,9 +143,10 @@ class RunFolder:
     def _broken(self, number: int, why: str) -> ConfigError:
         return ConfigError(f"{self.journal}:{number}: {why}; put the line back as it was, or start a new run")
 
-    def records(self) -> tuple[BootRecord, ...]:
+    def records(self, prefix: str = "") -> tuple[BootRecord, ...]:
         """The finished boots, in order; a boot that ran twice (after a kill) counts by its last line.
 
+        `prefix` asks for those that are no boots of the bracket. Half a pair (a kill) is none.
         Raises ConfigError with the number of a line that is no event, or no boot of this version.
         """
         boots: dict[int, BootRecord] = {}
@@ -154,9 +158,35 @@ class RunFolder:
                     found = record(event.get("boot"))
                 except ConfigError as error:
                     raise self._broken(number, str(error)) from error
-                if event["event"] == "boot":
+                if event["event"] == f"{prefix}boot":
                     boots[found.index] = found
-        return tuple(boots[index] for index in sorted(boots))
+            elif event["event"] == VOIDED and not prefix:
+                for index in self._voided(number, event)[0]:
+                    boots.pop(index, None)
+        sizes = Counter(boot.pair for boot in boots.values())
+        return tuple(boots[i] for i in sorted(boots) if not boots[i].pair or sizes[boots[i].pair] == BOOTS_A_PAIR)
+
+    def void(self, indexes: Sequence[int], reason: str) -> None:
+        """These finished boots no longer count; what they gave stays in the journal. One line, so all or none."""
+        self.append({"event": VOIDED, "time_unix_s": time.time(), "indexes": list(indexes), "reason": reason})
+
+    def voided(self) -> tuple[tuple[BootRecord, ...], ...]:
+        """The boots that were voided, by each time that some were, as `records` no longer gives them."""
+        boots: dict[int, BootRecord] = {}
+        found = []
+        for number, event in self._numbered():
+            if event.get("event") == "boot":
+                boots[event["boot"]["index"]] = record(event["boot"])
+            elif event.get("event") == VOIDED:
+                indexes, reason = self._voided(number, event)
+                found.append(tuple(replace(boots[i], status="void", reason=reason) for i in indexes if i in boots))
+        return tuple(found)
+
+    def _voided(self, number: int, event: Mapping[str, Any]) -> tuple[list[int], str]:
+        indexes, reason = event.get("indexes"), event.get("reason")
+        if not isinstance(indexes, list) or not all(type(i) is int for i in indexes) or not isinstance(reason, str):
+            raise self._broken(number, "it names no voided boots")
+        return indexes, reason
 
     def registered(self) -> dict[str, Any]:
         """plan.json, with all in it that a run is gone on with. Raises ConfigError with what is missing."""
@@ -212,10 +242,11 @@ def _record(data: dict[str, Any]) -> BootRecord:
     nested = dict(data)
     nested["natural"] = _counts(data["natural"])
     nested["window"] = _counts(data["window"])
-    nested["by_prompt"] = {key: _counts(value) for key, value in data["by_prompt"].items()}
+    nested |= {name: {k: _counts(v) for k, v in data[name].items()} for name in ("by_prompt", "counted")}
     nested["answers"] = tuple(_answer(item) for item in data["answers"])
     nested["kv"] = KvFacts(**data["kv"]) if data["kv"] else None
     nested["witness"] = tuple(WitnessRow(**row) for row in data["witness"])
+    nested["again"] = tuple(Again(**(item | {"token_ids": tuple(item["token_ids"])})) for item in data.get("again", ()))
     nested["log_tail"] = tuple(data["log_tail"])
     return BootRecord(**nested)
 

@@ -12,8 +12,9 @@ from campaign.errors import ConfigError
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")  # an experiment's name becomes a folder, a tag, a served model name
 NEVER_EMPTY = (  # `key=` on the command line is an empty text, which as a path would be the current folder
     "engine.profile", "engine.python", "host.runs_dir", "host.cache_dir", "workload.prompts", "model.target",
-    "model.drafter", "tracking.uri",
+    "model.drafter", "tracking.uri", "gates.korean.sampled",
 )  # fmt: skip
+NOT_TYPED = {"true", "false", "yes", "no", "on", "off", "none", "null"}
 NOT_NULL = {"none", "null", "nil", "~"}
 RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, in the unit of its name
     "host.port": (1, 65535),
@@ -23,13 +24,18 @@ RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, i
     "workload.max_tokens": (2, 1_000_000),
     "workload.repeats": (1, 10_000),
     "workload.warm_up_requests": (1, 10_000),
+    "workload.max_warm_up_requests": (1, 10_000),
     "model.num_speculative_tokens": (0, 64),
+    "model.synthetic_acceptance_length": (1, 65),
     "bracket.max_boots": (1, 1000),
     "bracket.max_minutes": (1, 100_000),
     "bracket.reruns_per_block": (0, 16),
     "bracket.reruns": (0, 100),
     "bracket.aa_pairs": (0, 16),
     "host.foreign_cpu_cores": (0.01, 1024),
+    "gates.korean.claimed_below_pct": (0.01, 99.99),
+    "gates.quality.claimed_above_pct": (0.01, 99.99),
+    "gates.outputs.near_tie_nats": (0, 10),
     "engine.boot_timeout_s": (1, 86_400),
     "engine.request_timeout_s": (1, 86_400),
     "engine.stop_timeout_s": (1, 86_400),
@@ -48,7 +54,24 @@ def check(campaign: Any) -> None:
         _check_range(path, _at(campaign, path), low, high)
     if campaign.host.history_sd_pct is not None and campaign.host.history_df < 1:
         raise ConfigError("host.history_df: found 0 beside a host.history_sd_pct, wanted its degrees of freedom (>= 1)")
+    if campaign.workload.max_warm_up_requests < campaign.workload.warm_up_requests:
+        raise ConfigError(
+            f"workload.max_warm_up_requests: found {campaign.workload.max_warm_up_requests}, wanted at least "
+            f"workload.warm_up_requests={campaign.workload.warm_up_requests}"
+        )
     _check_texts(campaign, "")
+    _check_chat_template(campaign.model.chat_template, "model.chat_template")
+
+
+def _check_chat_template(arguments: Any, where: str) -> None:
+    """A template tests truth, and every text is true to it: "false" would switch on what it is to switch off."""
+    for key, value in arguments.items():
+        if isinstance(value, dict):
+            _check_chat_template(value, f"{where}.{key}")
+        elif isinstance(value, str) and value.lower() in NOT_TYPED:
+            raise ConfigError(
+                f"{where}.{key}: found the text {value!r}, which a template reads as true; leave the quotes out"
+            )
 
 
 def _check_list(path: str, values: list[Any]) -> None:
@@ -66,7 +89,7 @@ def near(name: str, names: Iterable[str]) -> str:
 
 def _at(node: Any, path: str) -> Any:
     for part in path.split("."):
-        node = getattr(node, part)
+        node = None if node is None else getattr(node, part)  # a gate may be off
     return node
 
 

@@ -23,9 +23,11 @@ what is changed most
 other verbs
   boot exp=exp8 arm=candidate   the probe: one arm staged, checked, witnessed and held until Ctrl-C
   resume RUN_ID                 continue a run that was killed; finished boots are kept
-  import RUN_ID                 bring a run's results into MLflow (again); a probe has none to resume or import
+  import RUN_ID...              bring results into MLflow (again; tracking.uri=URI: another one); a probe has none
+  import RUN_ID --supersedes OTHER | --corrects OTHER --because "..."   and mark the OTHER run, which is kept
   inspect RUN_ID                show what a run found
-  inspect FILE                  what an engine log (or a saved /metrics text) says; 1 if it shows a failed engine
+  inspect FILE... [--json]      what logs, /metrics texts, answers, streams, bracket records say (docs/inspect.md);
+                                the code is that of the conclusion: 1 if a log shows a failed engine
   (a RUN_ID is a folder in runs/; a path to such a folder does as well)
 
   --cfg job, --info searchpath  what is composed, and from where      --config-dir DIR  another tree of yours

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from campaign.client import Sample
 from campaign.errors import InvalidError
 from campaign.evidence import DraftCounts
+from campaign.sample import Sample
 
 Key = TypeVar("Key", str, int)
 
@@ -26,10 +26,15 @@ ALIASES = {  # ours: the engine's names, the newest first (they are renamed, nev
     "iterations": ("vllm:iteration_tokens_total_count",),
     "finished": ("vllm:request_success_total",),
     "preemptions": ("vllm:num_preemptions_total",),
+    "token_s": (  # seconds a token, summed over requests
+        "vllm:request_time_per_output_token_seconds_sum",
+        "vllm:time_per_output_token_seconds_sum",
+    ),
     "prefix_queries": ("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
     "prefix_hits": ("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
 }
 PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+GAUGES = {"kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")}  # as ALIASES; never summed
 RUNNING = "vllm:num_requests_running"
 WAITING = "vllm:num_requests_waiting"
 CLOCK_TOLERANCE = 0.01  # house.md: engine's and client's decode seconds may differ by 1 %
@@ -44,6 +49,7 @@ class Counters:
     accepted_at: dict[str, dict[int, float]] = field(default_factory=dict)
     running: float = 0.0
     waiting: float = 0.0
+    gauges: dict[str, dict[str, float]] = field(default_factory=dict)  # engine -> our name of GAUGES -> value
 
     def total(self, name: str) -> float:
         """Sum over engines. Raises InvalidError when no engine exposes the metric: missing is never 0."""
@@ -51,6 +57,13 @@ class Counters:
         if not found:
             raise InvalidError(f"metric missing: /metrics shows none of {', '.join(ALIASES[name])}")
         return sum(found)
+
+    def highest(self, gauge: str) -> float:
+        """The largest of all engines: a gauge has no sum. Raises InvalidError when no engine exposes it."""
+        found = [row[gauge] for row in self.gauges.values() if gauge in row]
+        if not found:
+            raise InvalidError(f"metric missing: /metrics shows none of {', '.join(GAUGES[gauge])}")
+        return max(found)
 
     def has(self, name: str) -> bool:
         """Whether any engine exposes the metric."""
@@ -74,7 +87,7 @@ class Counters:
                 raise InvalidError(f"engine {engine} stopped showing {', '.join(sorted(hidden))} between two scrapes")
         rows = {e: _minus(row, before.by_engine.get(e, {}), e) for e, row in self.by_engine.items()}
         accepted = {e: _minus(row, before.accepted_at.get(e, {}), e) for e, row in self.accepted_at.items()}
-        return Counters(rows, accepted, self.running, self.waiting)
+        return Counters(rows, accepted, self.running, self.waiting, self.gauges)
 
 
 def _minus(after: dict[Key, float], before: dict[Key, float], engine: str) -> dict[Key, float]:
@@ -92,8 +105,9 @@ def parse(text: str) -> Counters:
     """One /metrics text. Raises InvalidError on text that is not Prometheus'."""
     by_engine: dict[str, dict[str, float]] = {}
     accepted: dict[str, dict[int, float]] = {}
-    gauges = {RUNNING: 0.0, WAITING: 0.0}
-    ranks = {series: (ours, rank) for ours, names in ALIASES.items() for rank, series in enumerate(names)}
+    gauges: dict[str, dict[str, float]] = {}
+    requests = {RUNNING: 0.0, WAITING: 0.0}
+    ranks = {series: (ours, rank) for ours, names in (ALIASES | GAUGES).items() for rank, series in enumerate(names)}
     best: dict[tuple[str, str], int] = {}
     for name, labels, value in _samples(text):
         engine = labels.get("engine", "0")
@@ -101,14 +115,15 @@ def parse(text: str) -> Counters:
             row = accepted.setdefault(engine, {})
             position = int(labels["position"]) + 1
             row[position] = row.get(position, 0.0) + value
-        elif name in gauges:
-            gauges[name] += value
+        elif name in requests:
+            requests[name] += value
         elif name in ranks:
             ours, rank = ranks[name]
             seen = best.setdefault((engine, ours), rank)
             best[engine, ours] = min(seen, rank)
-            _take(by_engine.setdefault(engine, {}), ours, value, newer=rank < seen, older=rank > seen)
-    return Counters(by_engine, accepted, gauges[RUNNING], gauges[WAITING])
+            rows = gauges if ours in GAUGES else by_engine
+            _take(rows.setdefault(engine, {}), ours, value, newer=rank < seen, older=rank > seen)
+    return Counters(by_engine, accepted, requests[RUNNING], requests[WAITING], gauges)
 
 
 def _take(row: dict[str, float], ours: str, value: float, *, newer: bool, older: bool) -> None:
@@ -142,7 +157,7 @@ def identity_gap(counts: DraftCounts, samples: tuple[Sample, ...]) -> float:
     chunk could still have held (K + 1 tokens less those it did hold; all but one where it holds several steps). The
     gap is the distance to that range.
     """
-    tokens = sum(len(s.token_ids) for s in samples)
+    tokens = sum(s.tokens for s in samples)
     explained = len(samples) + counts.drafts + sum(counts.accepted)
     k = len(counts.accepted)
     merged = counts.drafts != sum(len(s.chunk_tokens) - 1 for s in samples)  # the server put steps together

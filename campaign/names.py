@@ -3,6 +3,8 @@
 BASE = "base"
 CANDIDATE = "candidate"
 
+SAMPLED_SET = "korean_sampled"  # the prompt set that is drawn; every other one is answered greedily
+
 # boot-level metrics, units in the name
 STEP_PER_S = "step_per_s"
 TOK_PER_S = "tok_per_s"
@@ -12,12 +14,29 @@ TPOT_S = "tpot_s"
 KV_TOKENS = "kv_tokens"
 BOOT_SECONDS = "boot_s"
 WINDOW_SECONDS = "window_s"
-SPEED = (STEP_PER_S, TOK_PER_S, TTFT_MEDIAN_S, TPOT_S)  # what an engine that only proves its logic says nothing about
+WINDOW_FIRST_STEP_PER_S = "window_first_step_per_s"  # of its first part, by the client's clock; as the next
+WINDOW_LAST_STEP_PER_S = "window_last_step_per_s"
+CHUNK_GAP_S = "chunk_gap_s"
+PREFIX_HIT_PCT = "prefix_hit_pct"
+SPEED = (  # what an engine that only proves its logic says nothing about
+    STEP_PER_S, TOK_PER_S, TTFT_MEDIAN_S, TPOT_S, WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S, CHUNK_GAP_S,
+)  # fmt: skip
+# facts of a duet's boots
+BESIDE = "beside"  # what base beside base showed
+UNLIKE = "unlike"  # why two engines beside each other are not alike on this machine
 
 
 def logic_only_label(reason: str) -> str:
     """What stands beside every speed of an engine with `engine.logic_only`; empty where its speed counts."""
     return f"logic only ({reason})" if reason else ""
+
+
+def clock_of(name: str) -> str:
+    """By which clock a duration or a rate was taken; empty for what is neither. None of these is a device's."""
+    engines, clients = "engine's own decode seconds", "client's perf_counter"
+    by_the_client = (TTFT_MEDIAN_S, CHUNK_GAP_S, WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S)
+    found = dict.fromkeys((STEP_PER_S, TOK_PER_S, TPOT_S), engines) | dict.fromkeys(by_the_client, clients)
+    return found.get(name, "host's monotonic clock" if name.endswith("_s") else "")
 
 
 def speed_name(metric: str, logic_only: str) -> str:
@@ -30,6 +49,10 @@ def acceptance_pp(position: int) -> str:
     return f"acceptance_pos{position}_pp"
 
 
+ACCEPTANCE_ESTIMATOR = "acceptance_estimator"  # fact of a boot: how its acceptance was counted
+WARM_UP_REQUESTS, STEADY_AFTER_WARM_UP = "warm_up_requests", "steady_after_warm_up"  # facts of a boot
+DRAFT_COUNTERS = "draft_counters"  # fact of a boot whose counters show no draft: what shows that drafts happen
+
 # MLflow tags
 TAG_LEVEL = "level"  # campaign | experiment | boot
 TAG_CAMPAIGN = "campaign_id"
@@ -37,3 +60,10 @@ TAG_EXPERIMENT = "experiment"
 TAG_ARM = "arm"
 TAG_VERDICT = "verdict"
 TAG_GATE_PREFIX = "gate."  # gate.<name> = verdict
+TAG_ENGINE = "engine"  # name, version and build
+TAG_BOOTS = "boots"  # those that gave data, and their order (A is base), or how many pairs
+TAG_VOIDED = "voided"  # boots that the environment tainted
+TAG_CLAIM_PREFIX = "claim."  # claim.<gate> = effect, interval, bound, boots and looks in the words of its line
+TAG_SUPERSEDES, TAG_SUPERSEDED_BY = "supersedes", "superseded_by"  # campaign ids
+TAG_CORRECTS, TAG_CORRECTED_BY = "corrects", "corrected_by"  # campaign ids
+TAG_BECAUSE = "because"  # why one run stands in another's place

@@ -71,6 +71,7 @@ ONLY_ONE = (  # engine_report answers for one API server and one engine; more ma
     "nnodes",
     "prefill_context_parallel_size",
 )
+SYNTHETIC = "synthetic_acceptance_length"  # key of speculative_config by which an engine makes its acceptance up
 SECRET = ("api_key", "hf_token")  # never in argv
 INTEGER = re.compile(r"-?\d{1,40}")
 HUMAN = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([kmgt])|(\d{1,15})([KMGT])")  # 1.5k is 1500; 2K is 2048
@@ -219,6 +220,7 @@ class Pinned:
     arguments: Mapping[str, Argument]
     variables: frozenset[str]
     methods: tuple[str, ...]  # of drafting
+    speculation: frozenset[str] = frozenset()  # keys of speculative_config
 
     def argument(self, where: str, name: str) -> Argument:
         """The argument of that name, for a value found at `where`. Raises ConfigError when nobody may set it."""
@@ -245,7 +247,8 @@ def load(version: str) -> Pinned:
         )
     plain = json.loads(path.read_text(encoding="utf-8"))
     arguments = {name: _argument(name, entry) for name, entry in plain["arguments"].items()}
-    return Pinned(version, arguments, frozenset(plain["variables"]), tuple(plain["methods"]))
+    known = frozenset(plain.get("speculation", ()))
+    return Pinned(version, arguments, frozenset(plain["variables"]), tuple(plain["methods"]), known)
 
 
 def _argument(name: str, entry: dict[str, Any]) -> Argument:

@@ -3,27 +3,30 @@
 import secrets
 import time
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
-from campaign import contrast, feasible
+from campaign import contrast, feasible, registry
 from campaign.arms import ResolvedArm, digest, resolve
-from campaign.checks import Prompt, load_prompts
-from campaign.config import Campaign, ClaimConfig, ClaimKindName, to_plain
+from campaign.checks import Prompt
+from campaign.config import Campaign, to_plain
 from campaign.errors import ConfigError
 from campaign.evidence import Evidence
-from campaign.names import BASE, CANDIDATE, acceptance_pp
-from verdict.claims import Claim, ClaimKind, Direction
-from verdict.errors import VerdictError
-from verdict.fit import Scale
+from campaign.gates import synthetic
+from campaign.names import BASE, CANDIDATE, SAMPLED_SET
+from campaign.prompts import load_prompts
+from campaign.registered import registered
+from campaign.registry import Known
+from campaign.scheduled import looks_and_schedule
+from verdict.claims import Claim, ClaimKind
 from verdict.history import History
-from verdict.power import mde_pct
-from verdict.schedule import Schedule, coin, mirrored, parse_schedule
+from verdict.looks import Looks
+from verdict.power import design_df, mde_pct
+from verdict.schedule import Schedule, coin, mirrored
 
 SD_PCT_WITHOUT_HISTORY = (1.0, 2.0, 5.0)
-LOWER_IS_BETTER = ("ttft_median_s", "tpot_s")
 LARGEST_SUFFIX = 16**4
-METRICS = ("step_per_s", "tok_per_s", "tpot_s", "ttft_median_s", "acceptance_length")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,13 @@ class PlannedBoot:
 
     index: int  # from 1
     letter: Literal["A", "B"]
+    pair: int = 0  # of a duet, from 1
+    prefix: str = ""  # of its folder, where it is no boot of the bracket
+
+    @property
+    def place(self) -> int:
+        """Of a pair, 0 is the boot that starts first, on the first port; 1 the other. Alone always 0."""
+        return (self.index - 1) % 2 if self.pair else 0
 
     @property
     def arm(self) -> str:
@@ -41,7 +51,7 @@ class PlannedBoot:
     @property
     def name(self) -> str:
         """The folder's name, `01-A`."""
-        return f"{self.index:02d}-{self.letter}"
+        return f"{self.prefix}{self.index:02d}-{self.letter}"
 
 
 @dataclass(frozen=True)
@@ -56,17 +66,62 @@ class Plan:
     claims_digest: str
     arms: dict[str, ResolvedArm]
     prompts: dict[str, tuple[Prompt, ...]]  # by prompt set
-    history: History | None
+    known: Known  # of this host, before the first boot
+    looks: Looks
+
+    @property
+    def history(self) -> History | None:
+        """The sd of a boot of this host, by its registry."""
+        return self.known.history
 
     @property
     def boots(self) -> tuple[PlannedBoot, ...]:
-        """The boots in the order they run."""
-        return tuple(PlannedBoot(i, "A" if c == "A" else "B") for i, c in enumerate(self.schedule.letters, 1))
+        """The boots in the order they run; the pairs of a duet are up at once."""
+        pairs = self.schedule.pairs or (0,) * self.schedule.n_boots
+        rows = enumerate(zip(self.schedule.letters, pairs, strict=True), 1)
+        return tuple(PlannedBoot(i, "A" if c == "A" else "B", pair) for i, (c, pair) in rows)
 
-    def evidence(self, boots: tuple[Any, ...]) -> Evidence:
-        """The boots so far, beside what was registered."""
+    @property
+    def data(self) -> tuple[tuple[PlannedBoot, ...], ...]:
+        """The boots by what is one datum: each alone, or of a duet the two of a pair."""
+        size = 2 if self.schedule.paired else 1
+        return tuple(self.boots[i : i + size] for i in range(0, len(self.boots), size))
+
+    @property
+    def beside(self) -> tuple[tuple[PlannedBoot, ...], ...]:
+        """Of a duet, the pairs of base beside base that go before it: they are no boots of the bracket."""
+        # of equal arms it is itself base beside base, and where no speed counts there is nothing to compare
+        needless = contrast.sameness_claimed(self.claims) or self.campaign.engine.logic_only
+        n = self.campaign.bracket.aa_pairs if self.schedule.paired and not needless else 0
+        return tuple(tuple(PlannedBoot(2 * p - 1 + k, "A", p, "aa-") for k in (0, 1)) for p in range(1, n + 1))
+
+    @property
+    def block_ends(self) -> tuple[int, ...]:
+        """Boots that have run at the end of each block."""
+        return tuple(accumulate(len(block) for block in self.schedule.blocks))
+
+    def goal(self, boots: int) -> int:
+        """Boots of the first look that so many boots do not go beyond."""
+        return next((look for look in self.looks.boots if look >= boots), self.looks.last)
+
+    def evidence(self, boots: tuple[Any, ...], look: int | None = None) -> Evidence:
+        """The boots so far, beside what was registered; `look` (from 1) is the planned look that they are judged at.
+
+        Without one the boots of the whole schedule are asked for.
+        """
         logic_only = self.campaign.engine.logic_only or ""
-        return Evidence(self.campaign.name, boots, self.claims, self.schedule.letters, self.history, logic_only)
+        letters = self.schedule.letters[: self.looks.boots[look - 1]] if look else self.schedule.letters
+        return Evidence(
+            self.campaign.name,
+            boots,
+            self.claims,
+            letters,
+            self.history,
+            logic_only,
+            self.looks,
+            look or 1,
+            synthetic=synthetic.label(self.campaign.model.synthetic_acceptance_length),
+        )
 
     def plain(self) -> dict[str, Any]:
         """plan.json: enough to resume, and to see that what was judged is what was registered."""
@@ -77,7 +132,9 @@ class Plan:
             "hypothesis": self.campaign.hypothesis,
             "schedule": " ".join(self.schedule.blocks),
             "flipped": self.flipped,
+            "looks": vars(self.looks) | {"boots": list(self.looks.boots)},
             "claims_digest": self.claims_digest,
+            "history": self.known.plain(),
             "arms": {name: arm.asked | {"digest": arm.digest} for name, arm in self.arms.items()},
             "config": to_plain(self.campaign),
         }
@@ -89,25 +146,35 @@ def new_run_id(experiment: str) -> str:
     return f"{experiment}-{stamp}-{secrets.randbelow(LARGEST_SUFFIX):04x}"
 
 
-def make(campaign: Campaign, run_id: str) -> Plan:
-    """The plan of one run. Raises ConfigError on anything that cannot be run, InvalidError on arms that are alike."""
+def make(campaign: Campaign, run_id: str, known: Known | None = None) -> Plan:
+    """The plan of one run; `known` is what it began with, where it is resumed.
+
+    Raises ConfigError on anything that cannot be run, InvalidError on arms that are alike.
+    """
     arms = {name: resolve(campaign, name) for name in _two_arms(campaign)}
     claims = registered(campaign)
-    schedule = _schedule(campaign)
+    looks, schedule = looks_and_schedule(campaign, claims)
     prompts = _prompts(campaign)
     claims_digest = digest(
         {
             "claims": {name: str(claim) for name, claim in claims.items()},
             "schedule": schedule.letters,
             "prompts": {name: [str(p) for p in found] for name, found in prompts.items()},
+            **({"looks": str(looks)} if len(looks.boots) > 1 else {}),
+            **({"pairs": schedule.pairs, "aa_pairs": campaign.bracket.aa_pairs} if schedule.paired else {}),
+            **({"chat_template": campaign.model.chat_template} if campaign.model.chat_template else {}),
         }
     )
     flipped = campaign.bracket.mirror and coin(claims_digest, run_id)
     contrast.require_planned(arms, claims)
     feasible.check(campaign, arms, prompts)
+    if schedule.paired:
+        feasible.check_side_by_side(campaign, arms)
     shown = mirrored(schedule) if flipped else schedule
-    plan = Plan(run_id, campaign, shown, flipped, claims, claims_digest, arms, prompts, _history(campaign))
+    known = known or registry.known(campaign, prompts["decode"])
+    plan = Plan(run_id, campaign, shown, flipped, claims, claims_digest, arms, prompts, known, looks)
     _check_power(plan)
+    _check_minutes(plan)
     return plan
 
 
@@ -119,105 +186,10 @@ def _two_arms(campaign: Campaign) -> tuple[str, ...]:
     return (BASE, CANDIDATE)
 
 
-def _schedule(campaign: Campaign) -> Schedule:
-    try:
-        schedule = parse_schedule(campaign.bracket.schedule)
-    except VerdictError as error:
-        raise ConfigError(f"bracket.schedule: {error}") from error
-    if schedule.n_boots > campaign.bracket.max_boots:
-        raise ConfigError(
-            f"bracket.schedule has {schedule.n_boots} boots, bracket.max_boots allows {campaign.bracket.max_boots}"
-        )
-    return schedule
-
-
-def registered(campaign: Campaign) -> dict[str, Claim]:
-    """The claims as the statistics know them. Raises ConfigError on a bound that its kind does not take."""
-    _check_judged(campaign)
-    try:
-        return {name: _claim(name, config) for name, config in campaign.claims.items()}
-    except VerdictError as error:
-        raise ConfigError(str(error)) from error
-
-
-def _check_judged(campaign: Campaign) -> None:
-    """Every gate that judges a claim has one, and every claim has a gate that judges it. Raises ConfigError."""
-    gates = campaign.gates.switched_on()
-    sameness = {name for name, c in campaign.claims.items() if c.kind is ClaimKindName.no_difference}
-    judged = {str(vars(gate)["claim"]): name for name, gate in gates.items() if "claim" in vars(gate)}
-    for claim, gate in judged.items():
-        if claim not in campaign.claims:
-            raise ConfigError(f"gate {gate} is on, but there is no claim {claim!r}; add it, or gates.{gate}=null")
-    if "no_difference" in gates and not sameness:
-        raise ConfigError(
-            "gate no_difference is on, but no claim is of that kind; add one, or gates.no_difference=null"
-        )
-    unjudged = set(campaign.claims) - set(judged) - (sameness if "no_difference" in gates else set())
-    for name in sorted(unjudged):
-        raise ConfigError(
-            f"claims.{name}: no gate judges it (on are {', '.join(gates)}); "
-            f"switch its gate on, or leave the claim out with ~claims.{name}"
-        )
-
-
-def _claim(name: str, config: ClaimConfig) -> Claim:
-    linear = config.metric.endswith("_pp")
-    _check_metric(name, config)
-    return Claim(
-        name=name,
-        metric=config.metric,
-        kind=ClaimKind(config.kind.value),
-        bound=_bound(name, config, linear),
-        scale=Scale.LINEAR if linear else Scale.LOG,
-        direction=_direction(config.metric, linear),
-        ceiling_pct=config.ceiling_pct,
-        expect_pct=_band(name, config.expect_pct),
-    )
-
-
-def _band(name: str, found: object) -> tuple[float, float] | None:
-    if found is None:
-        return None
-    if (
-        not isinstance(found, list)
-        or len(found) != len(("low", "high"))
-        or not all(isinstance(x, int | float) for x in found)
-    ):
-        raise ConfigError(f"claims.{name}.expect_pct: found {found!r}, wanted [low, high] in per cent, or null")
-    return float(found[0]), float(found[1])
-
-
-def _direction(metric: str, linear: bool) -> Direction:
-    if linear:
-        return Direction.TWO_SIDED
-    return Direction.LOWER if metric in LOWER_IS_BETTER else Direction.HIGHER
-
-
-def _bound(name: str, config: ClaimConfig, linear: bool) -> float:
-    """The one bound that the kind takes. A bound of another kind beside it is an error: it would be ignored."""
-    wanted = {
-        ClaimKindName.superiority: "gate_pct",
-        ClaimKindName.no_difference: None,
-    }.get(config.kind, "margin_pp" if linear else "margin_pct")
-    given = {b: getattr(config, b) for b in ("gate_pct", "margin_pct", "margin_pp") if getattr(config, b) is not None}
-    if set(given) != ({wanted} if wanted else set()):
-        raise ConfigError(
-            f"claims.{name}: a {config.kind.value} claim on {config.metric} takes {wanted or 'no bound'}, "
-            f"found {', '.join(given) or 'none'}"
-        )
-    return float(given[wanted]) if wanted else 0.0
-
-
-def _check_metric(name: str, config: ClaimConfig) -> None:
-    positions = tuple(acceptance_pp(p) for p in range(1, 17))
-    if config.metric not in METRICS + positions:
-        raise ConfigError(
-            f"claims.{name}: no metric {config.metric!r}; there are {', '.join(METRICS)}, {positions[0]}, ..."
-        )
-
-
 def _prompts(campaign: Campaign) -> dict[str, tuple[Prompt, ...]]:
-    return {name: load_prompts(path, name) for name, path in prompt_paths(campaign).items()}
+    return {
+        name: load_prompts(path, name, sampled=name == SAMPLED_SET) for name, path in prompt_paths(campaign).items()
+    }
 
 
 def prompt_paths(campaign: Campaign) -> dict[str, Path]:
@@ -227,25 +199,29 @@ def prompt_paths(campaign: Campaign) -> dict[str, Path]:
         paths["quality"] = Path(campaign.gates.quality.prompts)
     if campaign.gates.korean is not None:
         paths["korean"] = Path(campaign.gates.korean.prompts)
+        if campaign.gates.korean.sampled is not None:
+            paths[SAMPLED_SET] = Path(campaign.gates.korean.sampled)
     return paths
 
 
-def _history(campaign: Campaign) -> History | None:
-    host = campaign.host
-    if host.history_sd_pct is None:
-        return None
-    try:
-        return History(s0=host.history_sd_pct / 100.0, nu0=host.history_df)
-    except VerdictError as error:
-        raise ConfigError(f"host.history_sd_pct, host.history_df: {error}") from error
+def detectable(plan: Plan, boots: int | None = None) -> tuple[tuple[float, float | None], ...]:
+    """(boot sd, smallest effect seen with 80 % power) in %, by the host's sd or three guesses; None: no error bar.
 
-
-def detectable(plan: Plan) -> tuple[tuple[float, float | None], ...]:
-    """(boot sd, smallest effect seen with 80 % power) in %, by the host's sd or three guesses; None: no error bar."""
+    At the look after so many boots, else at the last one.
+    """
     sds = SD_PCT_WITHOUT_HISTORY if plan.history is None else (100.0 * plan.history.s0,)
     if plan.schedule.is_screen:
         return tuple((sd, None) for sd in sds)
-    return tuple((sd, mde_pct(sd / 100.0, plan.schedule.letters)) for sd in sds)
+    letters, level = plan.schedule.letters[:boots], plan.looks.level(ClaimKind.superiority)
+    return tuple((sd, mde_pct(sd / 100.0, letters, level, pairs=plan.schedule.pairs)) for sd in sds)
+
+
+def borrowed(plan: Plan) -> float | None:
+    """The smallest effect in % that a screen sees with this host's error bar (80 % power); None where it has none."""
+    history, letters, pairs = plan.history, plan.schedule.letters, plan.schedule.pairs
+    if history is None or not history.is_usable:
+        return None
+    return mde_pct(history.s0, letters, df=history.nu0 + design_df(letters, pairs=pairs), pairs=pairs)
 
 
 def _check_power(plan: Plan) -> None:
@@ -253,6 +229,17 @@ def _check_power(plan: Plan) -> None:
     shortfall = underpowered(plan)
     if plan.campaign.bracket.refuse_underpowered and shortfall:
         raise ConfigError(shortfall)
+
+
+def _check_minutes(plan: Plan) -> None:
+    """Raises ConfigError where the boots up to the first look would take longer than all may."""
+    most, first = plan.campaign.bracket.max_minutes, plan.looks.boots[0]
+    wanted = expected_minutes(plan.campaign, first)
+    if most is not None and wanted > most:
+        raise ConfigError(
+            f"bracket.max_minutes={most:g} ends before anything could be judged: the first {first} boots take about "
+            f"{wanted:.0f} minutes (engine.minutes_per_boot={plan.campaign.engine.minutes_per_boot:g}); allow more"
+        )
 
 
 def underpowered(plan: Plan) -> str | None:
@@ -266,9 +253,10 @@ def underpowered(plan: Plan) -> str | None:
         return None
     sd, mde = rows[0]
     boots = max(plan.schedule.n_boots, 4 * -(-round(plan.schedule.n_boots * (mde / max(distance, 0.01)) ** 2) // 4))
+    size, unit = (2, "pairs") if plan.schedule.paired else (1, "boots")
     return (
-        f"underpowered: at a boot sd of {sd:g} % {plan.schedule.n_boots} boots see {mde:.1f} %, but the expected "
-        f"effect lies {distance:.1f} % from the gate; about {boots} boots would resolve it"
+        f"underpowered: at a boot sd of {sd:g} % {plan.schedule.n_boots // size} {unit} see {mde:.1f} %, but the "
+        f"expected effect lies {distance:.1f} % from the gate; about {boots // size} {unit} would resolve it"
     )
 
 

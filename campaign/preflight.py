@@ -25,7 +25,8 @@ def preflight(plan: Plan) -> BaseTree:
     base = fitting_base(plan)
     _check_models(plan)
     _check_disk(plan)
-    _check_port(plan.campaign.host.port)
+    for place in (0, 1) if plan.schedule.paired else (0,):  # a duet's second engine is on the next port
+        _check_port(plan.campaign.host.port + place)
     return base
 
 

@@ -1,8 +1,10 @@
 """The page of a run, report.md and report.html: verdict, gates, bracket plots, and what they were made of."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from campaign import profiled
 from campaign import report_tables as tables
 from campaign.arms import ResolvedArm
 from campaign.bracket_figure import panels
@@ -13,6 +15,7 @@ from campaign.gates.base import GateResult
 from campaign.gates.claimed import label_of, letters, logic_only
 from campaign.gates.footing import voided
 from campaign.journal import write_text
+from campaign.machine_table import machine
 from campaign.names import logic_only_label
 from campaign.view import Page, Panels, Section, to_html, to_markdown
 from verdict.plot import bracket_plot
@@ -29,6 +32,8 @@ def write(
 ) -> None:
     """Write report.md and report.html into the run folder, each aside and renamed."""
     page = make_page(run_dir.name, campaign, evidence, results, verdict, arms)
+    if found := profiled.read(run_dir):
+        page = replace(page, sections=(*page.sections, profiled.table(found)))
     write_text(run_dir / "report.md", to_markdown(page))
     write_text(run_dir / "report.html", to_html(page))
 
@@ -49,7 +54,9 @@ def make_page(
         tables.gates(told),
         *(_plots(evidence, told, campaign.host.name) if has_effect else []),
         tables.acceptance(evidence) if has_effect else None,
+        tables.pairs(evidence) if has_effect else None,
         tables.boots(evidence, has_readings),
+        machine(evidence),
         *tables.arms(arms),
         *tables.witnesses(evidence),
         tables.facts(campaign, evidence),
@@ -70,14 +77,15 @@ def _plots(evidence: Evidence, results: tuple[GateResult, ...], host: str) -> li
 def _plot(evidence: Evidence, result: GateResult, host: str) -> Panels:
     """The two panels of a judged claim, with the readings that were judged."""
     assert result.judgement is not None
-    metric = result.judgement.claim.metric
+    metric, boots = result.judgement.claim.metric, result.judgement.fit.n_boots  # of the look that decided
     label = label_of(metric)
     plot = bracket_plot(
         result.judgement,
-        evidence.values(metric) or [],
-        letters(evidence, metric),
+        (evidence.values(metric) or [])[:boots],
+        letters(evidence, metric)[:boots],
         label=label,
         voided_boots=voided(evidence),
+        look=(result.look or 1, evidence.which_look[1]),
         remarks=(f"host {host}", _registry(evidence)),
     )
     mark = logic_only(evidence, metric)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
 from campaign.arms import ResolvedArm
 from campaign.config import Campaign
@@ -9,10 +10,20 @@ from campaign.console import format_settings
 from campaign.evidence import BootRecord, DraftCounts, Evidence
 from campaign.gates.base import GateResult
 from campaign.gates.footing import ARM_OF, boot_name, sound
-from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, logic_only_label
+from campaign.names import (
+    ACCEPTANCE_LENGTH,
+    BOOT_SECONDS,
+    STEP_PER_S,
+    TOK_PER_S,
+    WINDOW_FIRST_STEP_PER_S,
+    WINDOW_LAST_STEP_PER_S,
+    clock_of,
+    logic_only_label,
+)
 from campaign.view import Listing, Statements, Table
 
 ABSENT = "-"
+CLOCKED = {"step/s and tok/s": STEP_PER_S, "first and last part of the window": WINDOW_FIRST_STEP_PER_S}
 GAPS = re.compile(r"\s{2,}")
 
 
@@ -42,7 +53,8 @@ def boots(evidence: Evidence, has_readings: bool) -> Table:
     """One row a boot; tok/s never without the acceptance length that it was made with."""
     phases = list(dict.fromkeys(phase for boot in evidence.boots for phase in boot.seconds))
     mark = f", {logic_only_label(evidence.logic_only)}" if evidence.logic_only else ""
-    readings = (f"step/s{mark}", f"tok/s at tokens a step{mark}", "KV blocks") if has_readings else ()
+    rates = (f"step/s{mark}", f"step/s first, last part{mark}", f"tok/s at tokens a step{mark}")
+    readings = (*rates, "KV blocks") if has_readings else ()
     head = ("boot", "arm", "status", *readings, *(f"{phase} s" for phase in phases))
     rows = tuple(
         (
@@ -54,13 +66,32 @@ def boots(evidence: Evidence, has_readings: bool) -> Table:
         )
         for boot in evidence.boots
     )
-    return Table("Boots", head, rows, "One boot is one datum. Readings of single boots say nothing about the effect.")
+    note = "One boot is one datum. Readings of single boots say nothing about the effect."
+    by = [f"{label} by the {clock_of(name)}" for label, name in CLOCKED.items() if has_readings]
+    return Table("Boots", head, rows, f"{note} Clocks: {', '.join([*by, f'phases by the {clock_of(BOOT_SECONDS)}'])}.")
 
 
-def _readings(boot: BootRecord) -> tuple[str, str, str]:
+def pairs(evidence: Evidence) -> Table | None:
+    """One row a pair of a duet, in the order they ran: step/s of both boots and their ratio."""
+    boots = [boot for boot in sound(evidence) if boot.pair]
+    both = [(a, b) for a, b in pairwise(boots) if a.pair == b.pair]
+    rows = tuple((f"{a.pair}", f"{boot_name(a)} {boot_name(b)}", *_ratio({a.letter: a, b.letter: b})) for a, b in both)
+    head = ("pair", "boots, the first started first", "base step/s", "candidate step/s", "candidate over base")
+    note = "A pair is one datum: its ratio alone says nothing about the effect."
+    return Table("Pairs", head, rows, note) if rows else None
+
+
+def _ratio(pair: Mapping[str, BootRecord]) -> tuple[str, str, str]:
+    base, candidate = (pair[letter].metrics.get(STEP_PER_S) if letter in pair else None for letter in "AB")
+    return _number(base, 1), _number(candidate, 1), _number(candidate / base if base and candidate else None, 4)
+
+
+def _readings(boot: BootRecord) -> tuple[str, str, str, str]:
     length = _number(boot.metrics.get(ACCEPTANCE_LENGTH), 3)
     blocks = f"{boot.kv.blocks} (needs {boot.kv.needed_blocks})" if boot.kv else ABSENT
-    return _number(boot.metrics.get(STEP_PER_S), 1), f"{_number(boot.metrics.get(TOK_PER_S), 1)} at {length}", blocks
+    rate, tokens = _number(boot.metrics.get(STEP_PER_S), 1), _number(boot.metrics.get(TOK_PER_S), 1)
+    parts = [_number(boot.metrics.get(name), 1) for name in (WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S)]
+    return rate, ", ".join(parts), f"{tokens} at {length}", blocks
 
 
 def _number(value: float | None, places: int) -> str:
@@ -133,6 +164,7 @@ def facts(campaign: Campaign, evidence: Evidence) -> Table:
     engine, model = campaign.engine, campaign.model
     mark = logic_only_label(evidence.logic_only)
     speed = [("speed", f"{mark}: says nothing of a device")] if mark else []
+    speed += [("acceptance", evidence.synthetic)] if evidence.synthetic else []
     claims = [(c.name, f"{c.kind} of {c.metric}, bound {c.bound:g}") for c in evidence.claims.values()]
     rows = [
         ("engine", f"{engine.name}: vLLM {engine.version}, {engine.build} build"),

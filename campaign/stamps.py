@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign.arms import ResolvedArm, digest
+from campaign.machine import this
 from campaign.plan import Plan
 
 HASHED_BYTES = 16 * 2**20  # a larger file is known by its size and time
@@ -26,6 +27,7 @@ def take(plan: Plan, arm: str, site: Path | None, shell: Mapping[str, str]) -> S
     """The stamps of an arm's engine, for the record of a boot. `site` is the folder that its libraries lie in."""
     resolved = plan.arms[arm]
     return {
+        "machine": str(this()),
         "model": model(plan),
         "named_files": json.dumps(dict(_named_files(resolved)), sort_keys=True),
         "libraries": "" if site is None else _libraries(site),
@@ -101,6 +103,10 @@ def _few_digits(text: str) -> str:
     return sha256(text.encode(errors="surrogateescape")).hexdigest()[:SECRET_DIGITS]
 
 
+def _say_machine(_plan: Plan, then: str, now: str, _site: Path | None) -> str:
+    return f"the boots so far ran on another machine ({then}; this is {now}): what two hosts give is not comparable"
+
+
 def _say_model(plan: Plan, _then: str, _now: str, _site: Path | None) -> str:
     of = plan.campaign.model
     return f"files of the model changed ({of.target}, {of.drafter}); boots of two models make no bracket"
@@ -127,4 +133,10 @@ def _others(then: str, now: str) -> list[str]:
     return [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
 
 
-_SAY = {"model": _say_model, "named_files": _say_files, "libraries": _say_libraries, "passed": _say_passed}
+_SAY = {
+    "machine": _say_machine,
+    "model": _say_model,
+    "named_files": _say_files,
+    "libraries": _say_libraries,
+    "passed": _say_passed,
+}

@@ -3,22 +3,23 @@
 import shlex
 import signal
 import time
-from dataclasses import replace
 from pathlib import Path
 
-from campaign import console, report, tracking
+from campaign import console, mechanism, noise, recorded, registry, report, tracked
 from campaign.config import ROOT, from_plain
 from campaign.door import RUN_ID, RunReference
 from campaign.draft import TAIL_LINES, Draft
 from campaign.engine import local, stop
 from campaign.engine.logs import tail
-from campaign.errors import CampaignError, ConfigError, DriftError, ExitCode, TrackingError, interrupted
-from campaign.evidence import BootRecord
+from campaign.errors import CampaignError, ConfigError, DriftError, ExitCode, interrupted
+from campaign.import_request import ImportRequest
 from campaign.journal import RunFolder, read_json, write_json
+from campaign.live import Bench, kv_first, prove, specify, write_asked
+from campaign.looks import Outcome, judge, look_lines
 from campaign.plan import Plan, PlannedBoot, make
 from campaign.preflight import overlays_told, preflight
-from campaign.session import Outcome, judge, run_bracket
-from campaign.trial import Bench, kv_first, prove, specify, write_asked
+from campaign.result import result_of
+from campaign.session import has_ended, run_bracket
 from overlays import smoke
 from overlays.base import BaseTree
 from overlays.stage import Stage, stage
@@ -30,7 +31,7 @@ def run(plan: Plan) -> ExitCode:
     """The main job: preflight, every boot, verdict, record."""
     console.show(console.format_plan(plan))
     base = preflight(plan)
-    _check_tracker(plan)
+    tracked.check(plan)
     folder = RunFolder.create(Path(plan.campaign.host.runs_dir), plan.run_id)
     with folder.held(), interrupted(_how_to_go_on(folder)):
         write_json(folder.plan, plan.plain() | {"kind": "run"})
@@ -46,33 +47,39 @@ def on_a_run(verb: str, reference: RunReference) -> ExitCode:
     if verb == "resume":
         with folder.held(), interrupted(_how_to_go_on(folder)):
             return _resume(plan, folder)
-    outcome = judge(plan, folder.records())
-    if verb == "import":
-        uri = plan.campaign.tracking.uri or f"sqlite:///{folder.path.parent / 'mlflow.db'}"
-        console.show(f"mlflow  {_published(plan, folder, outcome, uri).page}")
-        return ExitCode.PASS
+    outcome = judge(plan, folder.records(), folder.voided())
     return _inspect(plan, folder, outcome)
+
+
+def bring_in(request: ImportRequest) -> ExitCode:
+    """`import`: runs into the tracker."""
+    return tracked.bring_in(request, _judged)
+
+
+def _judged(folder: RunFolder) -> tuple[Plan, Outcome]:
+    if _is_probe(folder):
+        _on_a_probe("import", folder)
+    plan = _planned(folder)
+    return plan, judge(plan, folder.records(), folder.voided())
 
 
 def _resume(plan: Plan, folder: RunFolder) -> ExitCode:
     """What is left of a run. One that has its verdict is told, and measured no further."""
-    records = folder.records()
-    if folder.result.is_file() and _have_ended(plan, records):
-        return _told_again(folder, judge(plan, records))
+    if folder.result.is_file() and has_ended(plan, folder):
+        return _told_again(folder, judge(plan, folder.records(), folder.voided()))
     _sweep_orphans(plan, folder)
-    console.show(f"resuming {plan.run_id}: {len(records)} of {len(plan.boots)} boots are there")
+    there = len(folder.records())
+    console.show(f"resuming {plan.run_id}: {there} of {_up_to(plan, there)} boots are there")
     return _carry_on(plan, folder, preflight(plan))
 
 
-def _have_ended(plan: Plan, records: tuple[BootRecord, ...]) -> bool:
-    """Whether a boot failed or was invalid, or all have given data. A void boot is run again."""
-    states = [record.status for record in records]
-    return bool({"failed", "invalid"} & set(states)) or states.count("ok") == len(plan.boots)
+def _up_to(plan: Plan, there: int) -> str:
+    return f"{plan.goal(there)}" + (f" (or more, up to {plan.looks.last})" if len(plan.looks.boots) > 1 else "")
 
 
 def _told_again(folder: RunFolder, outcome: Outcome) -> ExitCode:
     """The verdict of a run that has one, as such."""
-    broken = [f" at {r.index:02d}-{r.letter}" for r in outcome.evidence.boots if r.status != "ok"]
+    broken = [f" at {r.index:02d}-{r.letter}" for r in folder.records() if r.status != "ok"]
     console.show(
         f"{folder.path.name} ended with {outcome.verdict.value}{''.join(broken[:1])}; it is not run again: "
         f"start a new run (`python -m campaign inspect {_typed(folder)}` shows this one)"
@@ -163,12 +170,17 @@ def _planned(folder: RunFolder) -> Plan:
         campaign = from_plain(data["config"])
     except ConfigError as error:
         raise ConfigError(f"{folder.plan}: config: {error}") from error
-    plan = make(campaign, data["run_id"])
+    plan = make(campaign, data["run_id"], registry.from_plain(data.get("history")))
     if plan.claims_digest != data["claims_digest"]:
         raise ConfigError(
             f"{folder.plan} registered {data['claims_digest'][:12]}; claims, schedule and prompt files now make "
             f"{plan.claims_digest[:12]}. Put the prompt files back, or start a new run"
         )
+    if (
+        data.get("flipped", plan.flipped) != plan.flipped
+        or data.get("looks", plan.plain()["looks"]) != plan.plain()["looks"]
+    ):
+        raise ConfigError(f"{folder.plan}: coin or looks are not those that the claims' digest and the run id make")
     for name, arm in plan.arms.items():
         was = data["arms"].get(name, {})
         if was.get("digest") != arm.digest:
@@ -195,12 +207,18 @@ def _check_order(plan: Plan, folder: RunFolder) -> None:
 def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
     bench = _bench(plan, folder, base)
     outcome = run_bracket(bench)
-    _write_result(plan, folder, outcome)
+    write_json(folder.result, result_of(plan, outcome))
+    recorded.write(folder.path, plan, outcome)
     for result in outcome.results:
         console.show(console.format_gate(result))
     report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, plan.arms)
     console.show(f"report  {folder.path / 'report.html'}")
-    _publish(plan, folder, outcome)
+    if trouble := noise.feed(plan, folder, outcome.evidence, outcome.results, outcome.verdict):
+        console.show(f"note: {trouble}")
+    if (found := mechanism.look(bench, outcome)) is not None:
+        write_json(folder.result, result_of(plan, outcome) | {"mechanism": found})
+        report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, plan.arms)
+    tracked.publish(plan, folder, outcome, f"`python -m campaign import {_typed(folder)}`")
     console.show(console.format_verdict(outcome.verdict, outcome.code))
     return outcome.code
 
@@ -223,63 +241,14 @@ def _staged(plan: Plan, base: BaseTree, arm: str) -> Stage:
     return made
 
 
-def _write_result(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
-    write_json(
-        folder.result,
-        {
-            "schema": 1,
-            "run_id": plan.run_id,
-            "experiment": plan.campaign.name,
-            "verdict": outcome.verdict.value,
-            "exit_code": int(outcome.code),
-            "claims_digest": plan.claims_digest,
-            "logic_only": outcome.evidence.logic_only,  # why the speeds below say nothing; empty where they count
-            "gates": [vars(replace(r, judgement=None)) for r in outcome.results],
-            "boots": [f"{r.index:02d}-{r.letter} {r.status}" for r in outcome.evidence.boots],
-        },
-    )
-
-
-def _check_tracker(plan: Plan) -> None:
-    """A tracker that cannot take results is told before the first boot; the measurement goes to disk in any case."""
-    uri = plan.campaign.tracking.uri
-    if uri is None:
-        return
-    try:
-        tracking.ready(uri)
-    except TrackingError as error:
-        if not uri.startswith("http"):
-            raise ConfigError(f"tracking.uri: {error}") from error
-        console.show(f"note: the tracker does not answer ({error}); results go to disk, `import` brings them in later")
-
-
-def _published(plan: Plan, folder: RunFolder, outcome: Outcome, uri: str) -> tracking.Links:
-    """The run in MLflow, once more or for the first time. Raises TrackingError."""
-    return tracking.publish(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, uri)
-
-
-def _publish(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
-    uri = plan.campaign.tracking.uri
-    if uri is None:
-        return
-    try:
-        links = _published(plan, folder, outcome, uri)
-    except TrackingError as error:
-        console.show(
-            f"note: MLflow did not take the results ({error}); nothing is lost: "
-            f"`python -m campaign import {_typed(folder)}`"
-        )
-        return
-    console.show(f"mlflow  {links.page}")
-
-
 def _inspect(plan: Plan, folder: RunFolder, outcome: Outcome) -> ExitCode:
     console.show(console.format_plan(plan))
-    records = outcome.evidence.boots
-    for record in records:
-        console.show(console.format_boot(record, len(plan.boots), None))
-    if len(records) < len(plan.boots) and all(r.status == "ok" for r in records):
-        left = f"{len(records)} of {len(plan.boots)} boots"
+    records = folder.records()
+    console.show(console.format_data(records, plan.goal))
+    for look in outcome.looks:
+        console.show(look_lines(look, plan))
+    if not outcome.ends:
+        left = f"{len(records)} of {_up_to(plan, len(records))} boots"
         console.show(f"not finished: {left}; `python -m campaign resume {_typed(folder)}` goes on")
         return ExitCode.INCONCLUSIVE
     for result in outcome.results:

@@ -7,7 +7,7 @@ the converters themselves are closures that say nothing.
 "takes" is switch (no value, has a --no- form), int, float, json, choice (with its "choices") or text; "list" says
 that several values may follow; "words" are the texts that a number or JSON may be instead; "human" says that the engine
 also reads 2k and 1M there; "ge", "gt", "le" and "lt" are the limits of the engine's own field. "methods" are the ways
-of drafting that it knows.
+of drafting that it knows, "speculation" the keys of its speculative_config.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 with contextlib.redirect_stdout(sys.stderr):
     from vllm import config, envs
-    from vllm.config.speculative import SpeculativeMethod
+    from vllm.config.speculative import SpeculativeConfig, SpeculativeMethod
     from vllm.entrypoints.launchers.cli_args import make_arg_parser
     from vllm.utils.argparse_utils import FlexibleArgumentParser
     from vllm.version import __version__
@@ -95,6 +95,7 @@ found = {
     "version": __version__,
     "arguments": dict(sorted(arguments.items())),
     "methods": sorted(set(flat(SpeculativeMethod))),
+    "speculation": sorted(SpeculativeConfig.__pydantic_fields__),
     "variables": sorted(name for name in envs.environment_variables if VARIABLE.fullmatch(name)),
 }
 rows = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in found["arguments"].items()]
@@ -106,6 +107,7 @@ sys.stdout.write(
     + ",\n".join(rows)
     + "\n },\n"
     + f' "methods": {json.dumps(found["methods"])},\n'
+    + f' "speculation": {json.dumps(found["speculation"])},\n'
     + ' "variables": [\n'
     + ",\n".join(f"  {json.dumps(name)}" for name in found["variables"])
     + "\n ]\n}\n"

@@ -72,7 +72,9 @@ def check_campaign(words: list[str]) -> None:
         return
     verb, rest = (words[0], words[1:]) if manual.is_verb(words[0]) else ("run", words)
     if verb in manual.ON_A_RUN:
-        assert rest == ["RUN_ID"] or (verb == "inspect" and (ROOT / rest[0]).is_file())
+        assert rest == ["RUN_ID"] or (
+            verb == "inspect" and all((ROOT / word).is_file() for word in rest if word != "--json")
+        )
         return
     campaign = door.compose(rest)
     assert campaign is not None

@@ -148,15 +148,16 @@ def judge(
     history: History | None = None,
     paired_differences: Sequence[float] | None = None,
     level: float | None = None,
+    pairs: Sequence[int] | None = None,
 ) -> Judgement:
     """Judge a claim by the readings of a bracket, one a boot, in the metric's unit and in run order.
 
     How: see the top of this module. `paired_differences` (points, a prompt each, candidate less base) add the
-    prompts' error; `level` (0.978 for a planned look) replaces the kind's own. Raises VerdictError as fit and
-    combined_interval do.
+    prompts' error; `level` (0.978 for a planned look) replaces the kind's own; `pairs` are a duet's.
+    Raises VerdictError as fit and combined_interval do.
     Source: statistics.md sections 1.4, 1.5, 1.8; house.md, zero variance and void cap.
     """
-    raw = fit(values, letters, scale=claim.scale, sessions=sessions)
+    raw = fit(values, letters, scale=claim.scale, sessions=sessions, pairs=pairs)
     used = _with_error_bar(raw, history)
     wanted_level = claim.kind.level if level is None else level
     delta = claim.sign * raw.delta
@@ -166,7 +167,7 @@ def judge(
     verdict = _verdict(claim, used, bar, estimate)
     screen = _screen_word(claim, used, bar)
     unresolved = verdict is Verdict.INCONCLUSIVE and not _above_ceiling(claim, estimate)
-    seen = resolution(used, bar, claim.scale, _distance(claim, delta) if unresolved else None)
+    seen = resolution(used, bar, claim.scale, distance_to_bound(claim, delta) if unresolved else None)
     expectation = expectation_note(claim.expect_pct, estimate, shown)
     found = [
         screen.value if screen else None,
@@ -248,8 +249,8 @@ def _screen_word(claim: Claim, used: Fit, bar: CombinedInterval | None) -> Scree
     return ScreenWord.DROP if _decided(claim, bar) is Verdict.FAIL else ScreenWord.PROMOTE
 
 
-def _distance(claim: Claim, delta: float) -> float:
-    """From the estimate to the nearest bound, on the fitted scale."""
+def distance_to_bound(claim: Claim, delta: float) -> float:
+    """From an oriented estimate to the nearest bound of its claim, both on the fitted scale (section 1.5)."""
     bound = claim.scale.difference(claim.bound)
     if claim.kind is ClaimKind.equivalence:
         return abs(abs(delta) - bound)

@@ -8,9 +8,9 @@ from math import expm1, inf, isclose, log1p, sqrt
 import numpy as np
 from scipy.special import stdtrit
 
-from verdict.design import FloatArray, covariance_factor, design_matrix
+from verdict.design import FloatArray, covariance_factor, design_matrix, paired_matrix
 from verdict.errors import VerdictError
-from verdict.schedule import LEAST_OWN_DF
+from verdict.schedule import LEAST_OWN_DF, LEAST_PAIRS
 
 IDENTICAL_WITHIN = 1e-12
 FLAG_LEVEL = 0.01
@@ -51,7 +51,9 @@ class Fit:
 
     `se`, `s2` and `boot_sd` (the sd of one boot) are None where no degree of freedom is left. `df` belongs to `se`,
     `own_df` to the residuals; they differ only where the variance is borrowed. `slopes` holds the drift of each session
-    a boot, `slope_per_boot` the first one; `intercepts` are base in the middle of each session.
+    a boot, `slope_per_boot` the first one; `intercepts` are base in the middle of each session. Of a duet there is no
+    slope and an intercept a pair (base, between the places); `second_place` is what the second place adds, None where
+    it cannot be told from the arm.
     """
 
     delta: float
@@ -69,6 +71,8 @@ class Fit:
     leverages: tuple[float, ...]
     own_df: int
     error_bar: ErrorBar = ErrorBar.OWN
+    n_pairs: int = 0
+    second_place: float | None = None
 
     @property
     def zero_variance(self) -> bool:
@@ -77,23 +81,34 @@ class Fit:
 
     @property
     def is_screen(self) -> bool:
-        """Whether the bracket has under two residual degrees of freedom: ABA and ABBA (section 1.2)."""
-        return self.own_df < LEAST_OWN_DF
+        """Whether it has under two residual degrees of freedom (ABA, ABBA; section 1.2), or is a duet under 4 pairs."""
+        return self.own_df < LEAST_OWN_DF or 0 < self.n_pairs < LEAST_PAIRS
 
 
-def fit(values: Sequence[float], letters: str, *, scale: Scale, sessions: Sequence[int] | None = None) -> Fit:
+def fit(
+    values: Sequence[float],
+    letters: str,
+    *,
+    scale: Scale,
+    sessions: Sequence[int] | None = None,
+    pairs: Sequence[int] | None = None,
+) -> Fit:
     """Least squares of one reading a boot (any unit; in run order) on arm, session intercepts and session slopes.
 
+    With `pairs`, the pair number of each boot of a duet, on arm, place and pair intercepts instead.
     Raises VerdictError where a reading is missing, not finite or, for LOG, not positive, and where the
-    schedule cannot tell effect from drift. Source: statistics.md section 1.3.
+    schedule cannot tell effect from drift. Source: statistics.md sections 1.2 and 1.3.
     """
-    matrix = design_matrix(letters, sessions)
+    matrix = design_matrix(letters, sessions) if pairs is None else paired_matrix(letters, pairs)
     y = _readings(values, letters, scale)
     factor = covariance_factor(matrix)
     coefficients = factor @ matrix.T @ y
     tolerance = IDENTICAL_WITHIN * max(1.0, float(np.abs(y).max()))
     residuals = _settled(y - matrix @ coefficients, tolerance)
-    n_sessions = (matrix.shape[1] - 1) // 2
+    n_pairs = len(set(pairs or ()))
+    n_intercepts = n_pairs or (matrix.shape[1] - 1) // 2
+    placed = matrix.shape[1] - 1 - n_pairs if pairs is not None else 0  # columns between arm and intercepts
+    last = 1 + placed + n_intercepts
     df = len(y) - matrix.shape[1]
     v = float(factor[0, 0])
     s2 = float(residuals @ residuals) / df if df else None
@@ -103,15 +118,17 @@ def fit(values: Sequence[float], letters: str, *, scale: Scale, sessions: Sequen
         v=v,
         df=df,
         s2=s2,
-        slope_per_boot=float(coefficients[1 + n_sessions]),
+        slope_per_boot=0.0 if pairs is not None else float(coefficients[last]),
         boot_sd=None if s2 is None else sqrt(s2),
         n_boots=len(y),
         residuals=tuple(residuals.tolist()),
         fitted=tuple((y - residuals).tolist()),
-        intercepts=tuple(coefficients[1 : 1 + n_sessions].tolist()),
-        slopes=tuple(coefficients[1 + n_sessions :].tolist()),
+        intercepts=tuple(coefficients[1 + placed : last].tolist()),
+        slopes=tuple(coefficients[last:].tolist()),
         leverages=tuple(np.einsum("ij,jk,ik->i", matrix, factor, matrix).tolist()),
         own_df=df,
+        n_pairs=n_pairs,
+        second_place=float(coefficients[1]) if placed else None,
     )
 
 
@@ -147,8 +164,11 @@ def flagged_boots(fit: Fit) -> tuple[int, ...]:
 
 
 def flag_limit(fit: Fit) -> float:
-    """The studentised residual beyond which a boot is flagged: t(1 - .01/2N, own df - 1), no unit (section 1.4)."""
-    return float(stdtrit(fit.own_df - 1, 1 - FLAG_LEVEL / (2 * fit.n_boots)))
+    """The studentised residual beyond which a boot is flagged: t(1 - .01/2N, own df - 1), no unit (section 1.4).
+
+    The two boots of a pair have one residual between them, so that of a duet N is its pairs.
+    """
+    return float(stdtrit(fit.own_df - 1, 1 - FLAG_LEVEL / (2 * (fit.n_pairs or fit.n_boots))))
 
 
 def _readings(values: Sequence[float], letters: str, scale: Scale) -> FloatArray:

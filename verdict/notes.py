@@ -65,9 +65,11 @@ def flag_notes(fit: Fit) -> tuple[str, ...]:
     """One remark for each boot that stands apart; such a boot is kept (section 1.4)."""
     if fit.error_bar is not ErrorBar.OWN:
         return ()
+    what = "pair" if fit.n_pairs else "boot"
+    found = {(place + 1) // 2 if fit.n_pairs else place: place for place in flagged_boots(fit)}
     return tuple(
-        f"boot {place} stands apart (studentised residual {_shown(studentised_residuals(fit)[place - 1])}): kept"
-        for place in flagged_boots(fit)
+        f"{what} {number} stands apart (studentised residual {_shown(studentised_residuals(fit)[place - 1])}): kept"
+        for number, place in found.items()
     )
 
 

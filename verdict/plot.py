@@ -7,7 +7,7 @@ from math import exp
 from verdict.claims import ClaimKind, Judgement
 from verdict.fit import Scale
 from verdict.interval import Interval
-from verdict.sentence import claim_line, signed, size
+from verdict.sentence import ONE_LOOK, claim_line, look_text, signed, size
 
 Point = tuple[float, float]
 
@@ -26,7 +26,8 @@ class PlottedBoot:
 class BracketPlot:
     """All numbers of the bracket plot. Left: boots and lines in the metric's unit. Right: per cent or points.
 
-    `base_line` and `candidate_line` have a point a boot; `gates` holds the bounds of the claim (one for a gate,
+    `base_line` and `candidate_line` have a point a boot; of a duet they are empty, and `pairs` hold the readings of the
+    boots that were up at once. `gates` holds the bounds of the claim (one for a gate,
     two for a margin on both sides); `expectation` is the predicted band.
     """
 
@@ -41,6 +42,7 @@ class BracketPlot:
     ceiling: float | None
     expectation: tuple[float, float] | None
     captions: tuple[str, ...]
+    pairs: tuple[tuple[Point, Point], ...] = ()
 
 
 def bracket_plot(
@@ -50,7 +52,7 @@ def bracket_plot(
     *,
     label: str = "",
     voided_boots: int = 0,
-    looks: int = 1,
+    look: tuple[int, int] = ONE_LOOK,
     remarks: Sequence[str] = (),
 ) -> BracketPlot:
     """The numbers of a judged bracket's plot; `values` are the readings that were judged, in the metric's unit.
@@ -59,11 +61,12 @@ def bracket_plot(
     """
     claim = judgement.claim
     unit = "%" if claim.scale is Scale.LOG else "pp"
-    base = _line(judgement, letters, "A")
-    candidate = _line(judgement, letters, "B")
+    boots = _boots(values, letters)
+    lines = () if judgement.fit.n_pairs else (_line(judgement, letters, "A"), _line(judgement, letters, "B"))
+    base, candidate = lines or ((), ())
     return BracketPlot(
-        title=claim_line(judgement, label or claim.metric, unit, voided_boots=voided_boots, looks=looks),
-        boots=_boots(values, letters),
+        title=claim_line(judgement, label or claim.metric, unit, voided_boots=voided_boots, look=look),
+        boots=boots,
         base_line=base,
         candidate_line=candidate,
         unit=unit,
@@ -72,13 +75,19 @@ def bracket_plot(
         gates=_gates(judgement),
         ceiling=claim.ceiling_pct,
         expectation=claim.expect_pct,
-        captions=_captions(judgement, unit, voided_boots, looks, remarks),
+        captions=_captions(judgement, unit, voided_boots, look, remarks),
+        pairs=_pairs(boots) if judgement.fit.n_pairs else (),
     )
 
 
 def _boots(values: Sequence[float], letters: str) -> tuple[PlottedBoot, ...]:
     pairs = enumerate(zip(letters, values, strict=True), start=1)
     return tuple(PlottedBoot(place, arm, value, f"{arm}{place}") for place, (arm, value) in pairs)
+
+
+def _pairs(boots: tuple[PlottedBoot, ...]) -> tuple[tuple[Point, Point], ...]:
+    points = [(float(boot.position), boot.value) for boot in boots]
+    return tuple(zip(points[::2], points[1::2], strict=True))
 
 
 def _line(judgement: Judgement, letters: str, arm: str) -> tuple[Point, ...]:
@@ -103,16 +112,16 @@ def _gates(judgement: Judgement) -> tuple[float, ...]:
 
 
 def _captions(
-    judgement: Judgement, unit: str, voided_boots: int, looks: int, remarks: Sequence[str]
+    judgement: Judgement, unit: str, voided_boots: int, look: tuple[int, int], remarks: Sequence[str]
 ) -> tuple[str, ...]:
     fit, scale = judgement.fit, judgement.claim.scale
     spread = "" if fit.boot_sd is None else f"boot sd {scale.resolution(fit.boot_sd):.2g} {unit}"
     seen = "" if judgement.mde is None else f"could have seen +-{size(judgement.mde)} {unit} (80 % power)"
     found = (
-        f"boots in the order they ran; {_drift_text(judgement, unit)}",
+        f"{'pairs' if fit.n_pairs else 'boots'} in the order they ran; {_drift_text(judgement, unit)}",
         spread,
         seen,
-        f"looks: {looks if looks > 1 else 'fixed'}",
+        look_text(look) or "looks: fixed",
         f"voided boots: {voided_boots}",
         *remarks,
     )
@@ -121,7 +130,15 @@ def _captions(
 
 def _drift_text(judgement: Judgement, unit: str) -> str:
     fit, scale = judgement.fit, judgement.claim.scale
+    if fit.n_pairs:
+        return _place_text(fit.second_place, scale, unit)
     if len(fit.slopes) == 1:
         return f"drift {signed(scale.effect(fit.slope_per_boot * (fit.n_boots - 1)), 1)} {unit} over the session"
     slopes = ", ".join(signed(scale.effect(slope), 2) for slope in fit.slopes)
     return f"drift a boot, by session: {slopes} {unit}"
+
+
+def _place_text(second_place: float | None, scale: Scale, unit: str) -> str:
+    if second_place is None:
+        return "the place in a pair cannot be told from the arm"
+    return f"the second place of a pair reads {signed(scale.effect(second_place), 1)} {unit}"

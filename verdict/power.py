@@ -1,12 +1,13 @@
 """What a bracket can see: half width, smallest detectable effect, boots to resolve (statistics.md section 1.10)."""
 
 from collections.abc import Sequence
+from functools import cache
 from math import ceil, log1p, sqrt
 
 import numpy as np
 from scipy.special import gammaln, nctdtr, ndtr
 
-from verdict.design import FloatArray, covariance_factor, design_matrix
+from verdict.design import FloatArray, covariance_factor, design_matrix, paired_matrix
 from verdict.errors import VerdictError
 from verdict.fit import Fit, Scale
 from verdict.interval import NO_ERROR_BAR
@@ -17,15 +18,19 @@ MOST_BOOTS = 1000
 _NODES = 200
 
 
-def design_v(letters: str, sessions: Sequence[int] | None = None) -> float:
+def design_v(letters: str, sessions: Sequence[int] | None = None, pairs: Sequence[int] | None = None) -> float:
     """Variance of the effect in units of the boot variance (section 1.2). Raises VerdictError (see design_matrix)."""
-    return float(covariance_factor(design_matrix(letters, sessions))[0, 0])
+    return float(covariance_factor(_matrix(letters, sessions, pairs))[0, 0])
 
 
-def design_df(letters: str, sessions: Sequence[int] | None = None) -> int:
+def design_df(letters: str, sessions: Sequence[int] | None = None, pairs: Sequence[int] | None = None) -> int:
     """Residual degrees of freedom of a schedule (section 1.3). Raises VerdictError (see design_matrix)."""
-    matrix = design_matrix(letters, sessions)
+    matrix = _matrix(letters, sessions, pairs)
     return len(matrix) - int(matrix.shape[1])
+
+
+def _matrix(letters: str, sessions: Sequence[int] | None, pairs: Sequence[int] | None) -> FloatArray:
+    return design_matrix(letters, sessions) if pairs is None else paired_matrix(letters, pairs)
 
 
 def half_width(sd: float, letters: str, level: float = 0.95, *, df: float | None = None) -> float:
@@ -36,19 +41,34 @@ def half_width(sd: float, letters: str, level: float = 0.95, *, df: float | None
     return two_sided_t(level, _df(letters, df)) * sd * sqrt(design_v(letters))
 
 
-def mde(sd: float, letters: str, level: float = 0.95, power: float = 0.8, *, df: float | None = None) -> float:
+def mde(
+    sd: float,
+    letters: str,
+    level: float = 0.95,
+    power: float = 0.8,
+    *,
+    df: float | None = None,
+    pairs: Sequence[int] | None = None,
+) -> float:
     """Smallest true effect found with this power, in the unit of sd, the sd of one boot (section 1.10).
 
-    `df` is given where the variance is borrowed. Raises VerdictError with no degree of freedom.
+    `df` is given where the variance is borrowed; of a duet (`pairs`) the sd is what a boot has of its own, beside what
+    it shares with the other boot of its pair. Raises VerdictError with no degree of freedom.
     """
-    return detectable_t(level, _df(letters, df), power) * sd * sqrt(design_v(letters))
+    return detectable_t(level, _df(letters, df, pairs), power) * sd * sqrt(design_v(letters, pairs=pairs))
 
 
 def mde_pct(
-    sd_ln: float, schedule_letters: str, level: float = 0.95, power: float = 0.8, *, df: float | None = None
+    sd_ln: float,
+    schedule_letters: str,
+    level: float = 0.95,
+    power: float = 0.8,
+    *,
+    df: float | None = None,
+    pairs: Sequence[int] | None = None,
 ) -> float:
     """`mde` of a ratio metric in log per cent (100 x ln), from the sd of one boot in ln (section 1.10)."""
-    return Scale.LOG.resolution(mde(sd_ln, schedule_letters, level, power, df=df))
+    return Scale.LOG.resolution(mde(sd_ln, schedule_letters, level, power, df=df, pairs=pairs))
 
 
 def mde_from_fit(fit: Fit, level: float, power: float, scale: Scale) -> float:
@@ -96,9 +116,13 @@ def boots_for_mde(sd: float, wanted: float, level: float = 0.95, power: float = 
     return next((n for n in ladder if standard_mde(sd, n, level, power) <= wanted), None)
 
 
-def standard_mde(sd: float, n_boots: int, level: float = 0.95, power: float = 0.8) -> float:
-    """`mde` of the standard schedule, whose v is 4/N, in the unit of sd (section 1.10). Raises VerdictError."""
-    return detectable_t(level, n_boots - 3, power) * sd * sqrt(BLOCK_BOOTS / n_boots)
+def standard_mde(sd: float, n_boots: int, level: float = 0.95, power: float = 0.8, *, paired: bool = False) -> float:
+    """`mde` of the standard schedule, whose v is 4/N, in the unit of sd (section 1.10). Raises VerdictError.
+
+    Of a duet's pairs of boots with `paired`.
+    """
+    df = n_boots // 2 - 2 if paired else n_boots - 3
+    return detectable_t(level, df, power) * sd * sqrt(BLOCK_BOOTS / n_boots)
 
 
 def superiority_power(
@@ -129,11 +153,17 @@ def tost_power(
     se = sd * sqrt(design_v(letters))
     t = two_sided_t(level, freedom)
     most = min(margin / (t * se), 1 + 12 / sqrt(freedom))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _gauss()
     shown = (nodes + 1) * most / 2
     room = margin / se - t * shown
     passing = ndtr(room - true / se) - ndtr(-room - true / se)
     return float((weights * passing * _chi_density(shown, freedom)).sum() * most / 2)
+
+
+@cache
+def _gauss() -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of the integral; the same ones for every call."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def _chi_density(shown: FloatArray, df: float) -> FloatArray:
@@ -142,8 +172,8 @@ def _chi_density(shown: FloatArray, df: float) -> FloatArray:
     return np.asarray(np.exp(constant + (df - 1) * np.log(shown) - df * shown**2 / 2))
 
 
-def _df(letters: str, df: float | None) -> float:
-    found = design_df(letters) if df is None else df
+def _df(letters: str, df: float | None, pairs: Sequence[int] | None = None) -> float:
+    found = design_df(letters, pairs=pairs) if df is None else df
     if not found > 0:
         raise VerdictError(f"{NO_ERROR_BAR} ({letters}; boot ABBA BAAB, or give the host's history)")
     return found

@@ -52,4 +52,4 @@ def _boots(fit: Fit, bar: CombinedInterval, distance: float) -> int | None:
 def _mde_then(fit: Fit, bar: CombinedInterval, scale: Scale, boots: int | None) -> float | None:
     if boots is None or fit.boot_sd is None or bar.se_prompt:
         return None
-    return scale.resolution(standard_mde(fit.boot_sd, boots, bar.interval.level, POWER))
+    return scale.resolution(standard_mde(fit.boot_sd, boots, bar.interval.level, POWER, paired=fit.n_pairs > 0))

@@ -1,14 +1,16 @@
 """A schedule: which arm is booted in which place (statistics.md section 1.2)."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from verdict.design import design_matrix
+from verdict.design import design_matrix, paired_matrix
 from verdict.errors import VerdictError
 
 BLOCK_BOOTS = 4
 LEAST_OWN_DF = 2
 """Residual degrees of freedom from which a bracket has an error bar of its own: ABABA has 2, ABBA 1, ABA 0."""
+LEAST_PAIRS = 4
+"""Pairs of a duet from which it has a verdict of its own."""
 
 _NAMED = {"screen": ("ABA",), "verdict": ("ABBA", "BAAB")}
 _SWAP = str.maketrans("AB", "BA")
@@ -16,9 +18,10 @@ _SWAP = str.maketrans("AB", "BA")
 
 @dataclass(frozen=True)
 class Schedule:
-    """The boots of a bracket in run order, in blocks; A is base, B is candidate."""
+    """The boots of a bracket in run order, in blocks; A is base, B is candidate. Of a duet a block is a pair."""
 
     blocks: tuple[str, ...]
+    paired: bool = False
 
     @property
     def letters(self) -> str:
@@ -32,13 +35,21 @@ class Schedule:
 
     @property
     def own_df(self) -> int:
-        """Residual degrees of freedom in one session: boots less arm, intercept and slope (section 1.3)."""
-        return self.n_boots - 3
+        """Residual degrees of freedom in one session: boots less arm, intercept and slope (section 1.3).
+
+        Of a duet, pairs less arm and, where it can be told, place.
+        """
+        return len(self.blocks) - min(2, len(set(self.blocks))) if self.paired else self.n_boots - 3
+
+    @property
+    def pairs(self) -> tuple[int, ...] | None:
+        """The pair number of each boot of a duet, from 1; None for boots one after another."""
+        return tuple(number for number, _ in enumerate(self.blocks, 1) for _ in "AB") if self.paired else None
 
     @property
     def is_screen(self) -> bool:
-        """Whether the schedule has too few boots for an error bar of its own: ABA and ABBA (section 1.2)."""
-        return self.own_df < LEAST_OWN_DF
+        """Whether it has too few boots for an error bar of its own (ABA, ABBA; section 1.2), or under 4 pairs."""
+        return self.own_df < LEAST_OWN_DF or (self.paired and len(self.blocks) < LEAST_PAIRS)
 
 
 def parse_schedule(text: str) -> Schedule:
@@ -57,6 +68,20 @@ def parse_schedule(text: str) -> Schedule:
     return Schedule(blocks)
 
 
+def parse_pairs(text: str) -> Schedule:
+    """The schedule of a duet from its text: a word a pair, AB or BA, the first letter started first.
+
+    Raises VerdictError for other words. Source: statistics.md section 1.2, last point.
+    """
+    words = tuple(text.split())
+    if not words or not {"AB", "BA"}.issuperset(words):
+        found = repr(text.strip()) if words else "nothing"
+        raise VerdictError(f"a duet is written in pairs, AB or BA, found {found}; write for example 'AB BA AB BA'")
+    schedule = Schedule(words, paired=True)
+    paired_matrix(schedule.letters, schedule.pairs or ())
+    return schedule
+
+
 def named(name: str) -> Schedule:
     """The schedule of a bracket's name: `screen` is ABA, `verdict` is ABBA BAAB (house.md). Raises VerdictError."""
     if name not in _NAMED:
@@ -66,7 +91,7 @@ def named(name: str) -> Schedule:
 
 def mirrored(schedule: Schedule) -> Schedule:
     """The same schedule with the two arms exchanged (statistics.md section 1.2)."""
-    return Schedule(tuple(block.translate(_SWAP) for block in schedule.blocks))
+    return replace(schedule, blocks=tuple(block.translate(_SWAP) for block in schedule.blocks))
 
 
 def coin(claim_digest: str, campaign_id: str) -> bool:

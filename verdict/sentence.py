@@ -16,6 +16,7 @@ LABEL_END = 26
 GATE_WIDTH = 10
 GAP = "   "
 LONGEST_LETTERS = 16
+ONE_LOOK = (1, 1)  # which one, of how many
 
 
 class Counted(StrEnum):
@@ -25,8 +26,10 @@ class Counted(StrEnum):
     FAILURES = "failures"
 
 
-def claim_line(judgement: Judgement, label: str, unit: str, *, voided_boots: int = 0, looks: int = 1) -> str:
-    """The line of a claim; `unit` is % or pp (section 4). Voided boots, and looks over one, are told."""
+def claim_line(
+    judgement: Judgement, label: str, unit: str, *, voided_boots: int = 0, look: tuple[int, int] = ONE_LOOK
+) -> str:
+    """The line of a claim; `unit` is % or pp (section 4). Voided boots are told, and which of several looks it was."""
     word = judgement.screen or judgement.verdict
     pieces = [
         _bound_piece(judgement, unit),
@@ -35,23 +38,39 @@ def claim_line(judgement: Judgement, label: str, unit: str, *, voided_boots: int
         _boots_piece(judgement),
         _resolution_piece(judgement, unit),
         f"{voided_boots} voided" if voided_boots else "",
-        f"look {looks}" if looks > 1 else "",
+        look_text(look),
     ]
     tail = GAP.join(piece for piece in pieces if piece)
     gap = " " if judgement.screen else GAP
     return f"{head(word, label)}{effect_text(judgement, unit)}{gap}{tail}"
 
 
+def look_text(look: tuple[int, int]) -> str:
+    """`look 2 of 3`; empty where only one was planned."""
+    number, of = look
+    return f"look {number} of {of}" if of > 1 else ""
+
+
 def count_line(
-    verdict: Verdict, label: str, k: int, n: int, *, noun: str, counted: Counted, proven_rate: float = 0.05
+    verdict: Verdict,
+    label: str,
+    k: int,
+    n: int,
+    *,
+    noun: str,
+    counted: Counted,
+    proven_rate: float = 0.05,
+    shown_by: tuple[int, int] | None = None,
 ) -> str:
     """The line of a k-of-n gate, with the one-sided 95 % bound that k of n shows (section 1.7 and 4).
 
     `noun` says what is counted (corrupt, correct); `proven_rate` (0..1) is the failure rate that a flawless run
-    would have to exclude. Raises VerdictError for an impossible count or rate.
+    would have to exclude; `shown_by` the k and n that repeats are worth. Raises VerdictError for an impossible count
+    or rate.
     """
     fails = counted is Counted.FAILURES
-    shown = f"<= {100 * upper_bound(k, n):.1f} %" if fails else f">= {100 * lower_bound(k, n):.1f} %"
+    bound = (upper_bound if fails else lower_bound)(*(shown_by or (k, n)))
+    shown = f"{'<=' if fails else '>='} {100 * bound:.1f} %"
     needed = zero_failures_needed(proven_rate)
     flawless = k == (0 if fails else n)
     wanted = f"0/{needed} needed for {100 * proven_rate:g} %"
@@ -141,9 +160,9 @@ _OUTCOMES = {
 
 def _screen_text(judgement: Judgement) -> str:
     if judgement.interval is None:
-        return f"{judgement.fit.n_boots} boots: not a verdict"
+        return f"{ran_text(judgement)}: not a verdict"
     lender = "borrowed" if judgement.fit.error_bar is ErrorBar.BORROWED else "own"
-    return f"{lender} error bar, {judgement.fit.n_boots} boots: not a verdict"
+    return f"{lender} error bar, {ran_text(judgement)}: not a verdict"
 
 
 def _expectation_piece(judgement: Judgement) -> str:
@@ -162,8 +181,18 @@ def _remarks(judgement: Judgement) -> list[str]:
 def _boots_piece(judgement: Judgement) -> str:
     if judgement.screen or judgement.interval is None:
         return ""
-    letters = f" {judgement.letters}" if len(judgement.letters) <= LONGEST_LETTERS else ""
-    return f"{judgement.fit.n_boots} boots{letters}"
+    short = len(judgement.letters) <= LONGEST_LETTERS
+    if judgement.fit.n_pairs:
+        words = " ".join(judgement.letters[i : i + 2] for i in range(0, len(judgement.letters), 2))
+        return f"{ran_text(judgement)} live at once{f' {words}' if short else ''}"
+    return f"{ran_text(judgement)}{f' {judgement.letters}' if short else ''}"
+
+
+def ran_text(judgement: Judgement, boots: int | None = None) -> str:
+    """What was run, or so many boots of it, in its unit: `8 boots`; of a duet `4 pairs`."""
+    found = judgement.fit.n_boots if boots is None else boots
+    unit, number = ("pair", found // 2) if judgement.fit.n_pairs else ("boot", found)
+    return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
 def _resolution_piece(judgement: Judgement, unit: str) -> str:
@@ -177,8 +206,8 @@ def _then_text(judgement: Judgement, unit: str) -> str:
     if boots is None:
         return _hopeless_text(judgement)
     if judgement.mde_then is not None:
-        return f"{boots} boots would resolve {size(judgement.mde_then)} {unit}"
-    return f"{boots} boots would " + ("give a verdict" if judgement.interval is None else "resolve it")
+        return f"{ran_text(judgement, boots)} would resolve {size(judgement.mde_then)} {unit}"
+    return f"{ran_text(judgement, boots)} would " + ("give a verdict" if judgement.interval is None else "resolve it")
 
 
 def _hopeless_text(judgement: Judgement) -> str:
@@ -187,5 +216,5 @@ def _hopeless_text(judgement: Judgement) -> str:
     if judgement.fit.zero_variance:
         return "readings that never vary cannot resolve it"
     if judgement.error is not None and judgement.error.se_prompt:
-        return "more prompts, not more boots, would resolve it"
-    return f"the estimate sits on the bound: over {MOST_BOOTS} boots would be needed"
+        return f"more prompts, not more {'pairs' if judgement.fit.n_pairs else 'boots'}, would resolve it"
+    return f"the estimate sits on the bound: over {ran_text(judgement, MOST_BOOTS)} would be needed"

@@ -14,6 +14,7 @@ PARTING_NOISE = re.compile(
     r"^\s*- (?:leaked |\.\.\. skipped)|^nanobind: |nanobind\.readthedocs"
     r"|resource_tracker: There appear|warn\('resource_tracker"
 )
+ENGINE_LINE = re.compile(r"\bEngine (\d{3}): Avg ")
 UNKNOWN_VARIABLE = re.compile(r"Unknown vLLM environment variable detected: (\w+)")
 ATTENTION_BACKEND = re.compile(r"Using (?:AttentionBackendEnum\.)?(\w+) (?:attention )?backend", re.IGNORECASE)
 PREFIX = re.compile(
@@ -122,6 +123,11 @@ def _contradiction(capacity: int, request_tokens: int, concurrency: float) -> st
         f"the log says {capacity:,} KV tokens, but {concurrency:g} requests of {request_tokens:,} tokens "
         f"({product:,.0f} in all); groups of different layers share the cache, so neither number alone is its size"
     )
+
+
+def engines(text: str) -> frozenset[str]:
+    """The data-parallel engines of which the log prints statistics, by the labels of /metrics (cases B7)."""
+    return frozenset(str(int(found)) for found in ENGINE_LINE.findall(text))
 
 
 def unknown_variables(text: str) -> tuple[str, ...]:

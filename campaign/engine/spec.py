@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign.config import Campaign
+from campaign.pinned import SYNTHETIC
 from campaign.variables import may_show
 
 HOST = "127.0.0.1"
@@ -141,7 +142,9 @@ def speculative_config(campaign: Campaign) -> dict[str, Any]:
     if model.method is None:
         return {}
     drafter = {"model": model.drafter} if model.drafter else {}
-    return {"method": model.method, **drafter, "num_speculative_tokens": model.num_speculative_tokens}
+    length = model.synthetic_acceptance_length
+    made_up = {"rejection_sample_method": "synthetic", SYNTHETIC: length} if length is not None else {}
+    return {"method": model.method, **drafter, "num_speculative_tokens": model.num_speculative_tokens, **made_up}
 
 
 def environment(

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from campaign.evidence import DraftCounts, Evidence
+from campaign.evidence import BootRecord, DraftCounts, Evidence
+from campaign.gates import strata
 from campaign.gates.base import GateResult
+from campaign.gates.chain import chain, collapse, same_length, totals
 from campaign.gates.claimed import judge_claim, label_of, unjudged
-from campaign.gates.footing import ARM_OF, boot_name, sound
+from campaign.gates.footing import ARM_OF, boot_name, by_prompt, sound
+from campaign.names import ACCEPTANCE_ESTIMATOR, DRAFT_COUNTERS
 from verdict.claims import Claim
 from verdict.sentence import head
 from verdict.words import Verdict
@@ -27,13 +29,15 @@ class Acceptance:
 
     `collapse_ratio`: a conditional rate under this share of base's is a collapse. `min_length`: an acceptance length
     up to this, in tokens a step, with three draft tokens or more is an ineffective drafter. `min_reached`: accepted
-    drafts of the position before, under which a conditional rate is not judged.
+    drafts of the position before, under which a conditional rate is not judged. `context_edges`: tokens of prompt and
+    answer at which a stratum of the window ends; each is judged for collapse by itself.
     """
 
     collapse_ratio: float = 0.5
     min_length: float = 1.05
     min_reached: int = 20
     claim: str = "acceptance"
+    context_edges: list[int] = field(default_factory=lambda: [128, 512, 2048, 8192, 32768])
 
     def check(self, evidence: Evidence) -> GateResult:
         """No drafts, a useless drafter, a collapse, and then the claim."""
@@ -44,9 +48,18 @@ class Acceptance:
         if base is None or candidate is None:
             return unjudged(GATE, LABEL, "one arm has no boot yet")
         useless = self._ineffective(base, candidate)
-        base, candidate = _same_length(base, candidate)
-        details, numbers = tuple(_position_lines(base, candidate)), _numbers(base, candidate)
-        broken = useless or self._collapse(base, candidate)
+        base, candidate = same_length(base, candidate)
+        details = (
+            *_position_lines(base, candidate),
+            *strata.lines(evidence, self.min_reached),
+            *_on_other_text(evidence),
+        )
+        numbers = _numbers(base, candidate)
+        broken = (
+            useless
+            or collapse(base, candidate, self.collapse_ratio, self.min_reached)
+            or strata.collapsed(evidence, self.collapse_ratio, self.min_reached)
+        )
         if broken:
             return GateResult(GATE, Verdict.FAIL, head(Verdict.FAIL, LABEL) + broken, details, numbers)
         found = self._claimed(evidence)
@@ -68,17 +81,6 @@ class Acceptance:
         )
         return f"drafter ineffective: {', '.join(found)}{nothing}"
 
-    def _collapse(self, base: DraftCounts, candidate: DraftCounts) -> str:
-        pairs = zip(_conditional(base), _conditional(candidate), strict=True)
-        for position, (ours, theirs) in enumerate(pairs, start=1):
-            if min(ours.reached, theirs.reached) < self.min_reached or theirs.rate >= self.collapse_ratio * ours.rate:
-                continue
-            return (
-                f"chain collapse after pos{position}: pos{position + 1} given pos{position} {theirs.text}, "
-                f"base {ours.text}, limit {100 * self.collapse_ratio * ours.rate:.1f} %"
-            )
-        return ""
-
     def _claimed(self, evidence: Evidence) -> GateResult:
         claim = evidence.claims.get(self.claim)
         if claim is None:
@@ -88,24 +90,6 @@ class Acceptance:
             return judge_claim(GATE, claim, evidence, differences)
         alone = judge_claim(GATE, claim, evidence)
         return replace(alone, details=("without the spread of the prompts: no counters a prompt", *alone.details))
-
-
-@dataclass(frozen=True)
-class Conditional:
-    """How often a position is accepted where the one before it was."""
-
-    accepted: int
-    reached: int
-
-    @property
-    def rate(self) -> float:
-        """From 0 to 1; 0 where the position was never reached."""
-        return self.accepted / self.reached if self.reached else 0.0
-
-    @property
-    def text(self) -> str:
-        """The rate with its counts."""
-        return f"{100 * self.rate:.1f} % ({self.accepted}/{self.reached})"
 
 
 def paired_differences(evidence: Evidence, claim: Claim) -> list[float]:
@@ -132,37 +116,40 @@ def _no_drafts(evidence: Evidence) -> str:
     boots = sound(evidence)
     silent = next((b for b in boots if b.natural is None or not (b.natural.drafts and b.natural.accepted)), None)
     if silent is None:
-        return "" if boots else "no boot gave data"
-    arm = ARM_OF[silent.letter]
-    return f"no drafts in window of boot {boot_name(silent)} ({arm}): not speculating, or the counters are not wired"
+        return _two_estimators(boots) if boots else "no boot gave data"
+    where = f"boot {boot_name(silent)} ({ARM_OF[silent.letter]})"
+    if seen := silent.facts.get(DRAFT_COUNTERS):
+        return f"counters not wired in {where}: {seen}; no acceptance is made of this"
+    return f"no drafts in window of {where}: not speculating, or the counters are not wired"
+
+
+def _two_estimators(boots: tuple[BootRecord, ...]) -> str:
+    """That boots counted their acceptance in two ways: such numbers are never compared (cases B10)."""
+    found = {boot.facts.get(ACCEPTANCE_ESTIMATOR, "an unnamed estimator"): boot_name(boot) for boot in boots}
+    if len(found) < len(("one", "another")):
+        return ""
+    told = ", ".join(f"{name} in {how!r}" for how, name in found.items())
+    return f"acceptance was counted in two ways ({told}): two estimators are not compared"
+
+
+def _on_other_text(evidence: Evidence) -> Iterator[str]:
+    """That the arms' greedy answers differ, so that acceptance is compared on different text (statistics.md 1.1)."""
+    base, candidate = by_prompt(evidence, "A"), by_prompt(evidence, "B")
+    asked = [key for key in base if key in candidate and not any(a.sampled for _, a in base[key])]
+    other = [key for key in asked if {a.token_ids for _, a in base[key]} != {a.token_ids for _, a in candidate[key]}]
+    if other:
+        yield f"{len(other)} of {len(asked)} prompts are answered otherwise: acceptance is compared on different text"
 
 
 def _totals(evidence: Evidence, letter: str) -> DraftCounts | None:
     """The natural-length counters of all boots of an arm together."""
-    counts = [boot.natural for boot in sound(evidence, letter) if boot.natural]
-    if not counts:
-        return None
-    accepted = tuple(sum(column) for column in zip_longest(*(found.accepted for found in counts), fillvalue=0))
-    return DraftCounts(sum(found.drafts for found in counts), accepted)
-
-
-def _same_length(base: DraftCounts, candidate: DraftCounts) -> tuple[DraftCounts, DraftCounts]:
-    """Both with the positions of the longer one: a position that an arm never shows was never accepted there."""
-    longest = max(len(base.accepted), len(candidate.accepted))
-    padded = [c.accepted + (0,) * (longest - len(c.accepted)) for c in (base, candidate)]
-    return DraftCounts(base.drafts, padded[0]), DraftCounts(candidate.drafts, padded[1])
-
-
-def _conditional(counts: DraftCounts) -> list[Conditional]:
-    """Of position 2 given position 1, of 3 given 2, and so on."""
-    return [Conditional(after, before) for before, after in zip(counts.accepted, counts.accepted[1:], strict=False)]
+    return totals(boot.natural for boot in sound(evidence, letter) if boot.natural)
 
 
 def _position_lines(base: DraftCounts, candidate: DraftCounts) -> Iterator[str]:
     lengths = f"base {base.acceptance_length:.3f}, candidate {candidate.acceptance_length:.3f}"
-    yield f"acceptance length in tokens a step: {lengths}"
-    chains = [[Conditional(counts.accepted[0], counts.drafts), *_conditional(counts)] for counts in (base, candidate)]
-    for position, (ours, theirs) in enumerate(zip(*chains, strict=False), start=1):
+    yield f"acceptance length in tokens a step (token-weighted, counters' differences over answers): {lengths}"
+    for position, (ours, theirs) in enumerate(zip(chain(base), chain(candidate), strict=False), start=1):
         given = "of all drafts" if position == 1 else f"given pos{position - 1}"
         yield f"{label_of(f'acceptance_pos{position}_pp')} {given}: base {ours.text}, candidate {theirs.text}"
 

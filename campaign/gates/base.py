@@ -18,6 +18,7 @@ class GateResult:
     details: tuple[str, ...] = ()  # further lines: items that failed, first divergence, what would resolve it
     numbers: dict[str, float] = field(default_factory=dict)  # finite only; for MLflow, names with units
     judgement: Judgement | None = None  # for gates that judge a claim: what the bracket plot draws
+    look: int = 0  # of a claim: which planned look it was judged at, from 1
 
 
 class Gate(Protocol):

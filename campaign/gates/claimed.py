@@ -7,7 +7,9 @@ from math import isfinite
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
 from campaign.gates.footing import boot_name, incomplete, sound, voided
-from campaign.names import SPEED, STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S, logic_only_label
+from campaign.gates.spread import spoiled
+from campaign.gates.within import at_length
+from campaign.names import SPEED, STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S, UNLIKE, logic_only_label
 from verdict.claims import Claim, Judgement, judge
 from verdict.errors import VerdictError
 from verdict.fit import Scale
@@ -36,17 +38,50 @@ def judge_claim(
     reason = incomplete(evidence) or (_silent(evidence, claim.metric) if values is None else "")
     if values is None or reason:
         return unjudged(gate, label_of(claim.metric), _marked(mark, reason))
+    order = letters(evidence, claim.metric)
     try:
-        found = judge(
-            claim,
-            values,
-            letters(evidence, claim.metric),
-            history=evidence.history if claim.metric == STEP_PER_S else None,
-            paired_differences=paired_differences,
-        )
+        if not mark and (apart := spoiled(gate, label_of(claim.metric), claim, evidence, values, order)):
+            return apart
+        found = _judged(claim, values, order, evidence, paired_differences)
     except VerdictError as error:
         return unjudged(gate, label_of(claim.metric), _marked(mark, str(error)))
-    return _without_a_verdict(gate, found, mark) if mark else _told(gate, found, evidence)
+    told = _without_a_verdict(gate, found, mark) if mark else _told(gate, found, evidence)
+    unlike = _unlike(evidence, claim.metric)
+    if unlike and not mark:
+        told = _unproven_beside(told, found, unlike)
+    line = told.line + at_length(claim.metric, evidence)
+    all_boots = _with_the_voided(claim, evidence, paired_differences, mark)
+    return replace(told, line=line, details=(*told.details, *all_boots))
+
+
+def _judged(
+    claim: Claim, values: Sequence[float], order: str, evidence: Evidence, paired_differences: Sequence[float] | None
+) -> Judgement:
+    return judge(
+        claim,
+        values,
+        order,
+        history=evidence.history if claim.metric == STEP_PER_S else None,
+        paired_differences=paired_differences,
+        level=evidence.looks.level(claim.kind) if evidence.looks else None,
+        pairs=[place // 2 for place in range(len(order))] if any(boot.pair for boot in evidence.boots) else None,
+    )
+
+
+def _with_the_voided(
+    claim: Claim, evidence: Evidence, paired_differences: Sequence[float] | None, mark: str
+) -> tuple[str, ...]:
+    """What the boots say together with those that the environment tainted, beside the verdict (section 1.6)."""
+    boots = [b for b in evidence.boots if b.status in ("ok", "void") and claim.metric in b.metrics]
+    order = "".join(boot.letter for boot in boots)
+    if all(boot.status == "ok" for boot in boots):
+        return ()
+    try:
+        found = _judged(claim, [boot.metrics[claim.metric] for boot in boots], order, evidence, paired_differences)
+    except VerdictError as error:
+        return (f"with the voided boots: no effect, {error}",)
+    seen = f"{effect_text(found, _unit(claim))}, which would be {found.verdict.value}"
+    return (_marked(mark, f"with the voided boots: {seen} ({len(boots)} boots {order})"),)
 
 
 def logic_only(evidence: Evidence, metric: str) -> str:
@@ -70,19 +105,35 @@ def _silent(evidence: Evidence, metric: str) -> str:
 
 
 def _told(gate: str, found: Judgement, evidence: Evidence) -> GateResult:
-    unit = "%" if found.claim.scale is Scale.LOG else "pp"
-    line = claim_line(found, label_of(found.claim.metric), unit, voided_boots=voided(evidence))
+    label, unit = label_of(found.claim.metric), _unit(found.claim)
+    line = claim_line(found, label, unit, voided_boots=voided(evidence), look=evidence.which_look)
     return GateResult(gate, found.verdict, line, (), _numbers(found), found)
 
 
 def _without_a_verdict(gate: str, found: Judgement, mark: str) -> GateResult:
     """What was seen, labelled, for whoever debugs the line; more boots would not make a verdict of it."""
-    unit = "%" if found.claim.scale is Scale.LOG else "pp"
-    seen = f"{effect_text(found, unit)} in {found.fit.n_boots} boots {found.letters}"
+    seen = f"{effect_text(found, _unit(found.claim))} in {found.fit.n_boots} boots {found.letters}"
     line = f"{head(Verdict.INCONCLUSIVE, label_of(found.claim.metric))}{mark}, no speed of a device: {seen}"
     numbers = {f"logic_only.{name}": value for name, value in _numbers(found).items()}
     silenced = replace(found, verdict=Verdict.INCONCLUSIVE, screen=None, boots_to_resolve=None, mde_then=None)
     return GateResult(gate, Verdict.INCONCLUSIVE, line, (), numbers, silenced)
+
+
+def _unlike(evidence: Evidence, metric: str) -> str:
+    """Why no speed of two engines beside each other counts on this machine, of a duet; else empty."""
+    return next((boot.facts[UNLIKE] for boot in evidence.boots if UNLIKE in boot.facts), "") if metric in SPEED else ""
+
+
+def _unproven_beside(told: GateResult, found: Judgement, why: str) -> GateResult:
+    """A duet whose base beside base differed: what was seen is told, and is no verdict."""
+    seen = effect_text(found, _unit(found.claim))
+    line = f"{head(Verdict.INCONCLUSIVE, label_of(found.claim.metric))}{why}; seen {seen}"
+    silenced = replace(found, verdict=Verdict.INCONCLUSIVE, screen=None, boots_to_resolve=None, mde_then=None)
+    return replace(told, verdict=Verdict.INCONCLUSIVE, line=line, judgement=silenced)
+
+
+def _unit(claim: Claim) -> str:
+    return "%" if claim.scale is Scale.LOG else "pp"
 
 
 def _marked(mark: str, reason: str) -> str:

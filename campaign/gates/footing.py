@@ -52,17 +52,51 @@ def unanswered(evidence: Evidence) -> str:
 
 
 def rendered_differently(evidence: Evidence) -> str:
-    """The first prompt whose token count differs between boots; empty when none does (cases H14)."""
-    seen: dict[PromptKey, tuple[int, str]] = {}
+    """The first prompt that was rendered otherwise in another boot; empty when none was (cases H14).
+
+    By the hash of its token ids where both boots have one, by their number always.
+    """
+    seen: dict[PromptKey, tuple[Answer, str]] = {}
     for boot in sound(evidence):
         for answer in boot.answers:
-            count, first_boot = seen.setdefault(key_of(answer), (answer.prompt_tokens, boot_name(boot)))
-            if answer.prompt_tokens != count:
+            first, first_boot = seen.setdefault(key_of(answer), (answer, boot_name(boot)))
+            where = f"prompt {answer.prompt_set}/{answer.prompt_id} has"
+            if answer.prompt_tokens != first.prompt_tokens:
                 return (
-                    f"prompt {answer.prompt_set}/{answer.prompt_id} has {count} tokens in boot {first_boot} "
+                    f"{where} {first.prompt_tokens} tokens in boot {first_boot} "
                     f"and {answer.prompt_tokens} in boot {boot_name(boot)}: another chat template or system text"
                 )
+            if answer.prompt_hash and first.prompt_hash and answer.prompt_hash != first.prompt_hash:
+                return (
+                    f"{where} other tokens in boot {boot_name(boot)} than in boot {first_boot} "
+                    f"({answer.prompt_tokens} in both): another chat template or system text"
+                )
     return ""
+
+
+def budgets_differ(evidence: Evidence) -> str:
+    """The first prompt that two boots gave different budgets, in tokens; empty when none did (cases H8).
+
+    What an answer was asked with, and where the length limit really ended it: an engine's own limit may be shorter.
+    """
+    seen: dict[tuple[PromptKey, str], tuple[int, str]] = {}
+    for boot in sound(evidence):
+        for answer in boot.answers:
+            for what, tokens in (("asked", answer.max_tokens), ("given", _given(answer))):
+                first, first_boot = seen.setdefault((key_of(answer), what), (tokens, boot_name(boot)))
+                if first and tokens and tokens != first:
+                    return (
+                        f"prompt {answer.prompt_set}/{answer.prompt_id} had a budget of {first} tokens in boot "
+                        f"{first_boot} and of {tokens} in boot {boot_name(boot)}: such answers are not compared"
+                    )
+                if not first:
+                    seen[key_of(answer), what] = (tokens, boot_name(boot))
+    return ""
+
+
+def _given(answer: Answer) -> int:
+    """Tokens at which the length limit ended an answer; 0 where something else did, or tokens are not all shown."""
+    return len(answer.token_ids) if answer.finish_reason == "length" and not answer.reasoning else 0
 
 
 def by_prompt(evidence: Evidence, letter: str) -> dict[PromptKey, list[tuple[str, Answer]]]:

@@ -1,15 +1,23 @@
 """k of n with a base control on the same items: what the gates over prompt checkers share (statistics.md 1.7)."""
 
+import re
+from collections import Counter
 from dataclasses import dataclass
+from math import floor
 from typing import Literal
 
 from campaign.evidence import Answer, Evidence
 from campaign.gates.footing import by_prompt
+from verdict.proportions import n_eff
 
 State = Literal["good", "bad", "unjudged"]
 Outcome = Literal["pass", "fail", "void", "unjudged"]
 Readings = list[tuple[str, Answer]]
 SHOWN_CHARACTERS = 80
+DRAW = re.compile(r"\.\d+$")  # what campaign.prompts adds to the id of a prompt that is drawn again
+RHO = 0.8  # how alike the draws of one prompt are taken to be (statistics.md section 1.7)
+FAR_MORE = 2.0  # times base's share of foreign script, and FAR_MORE_SHARE over it: worse than base, not alike
+FAR_MORE_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -20,12 +28,19 @@ class Item:
     base: State
     candidate: State
     remarks: tuple[str, ...]
+    far_more_foreign: bool = False  # base mixes scripts too, the candidate far more (case H4)
+    is_sampled: bool = False
 
     @property
     def outcome(self) -> Outcome:
-        """An item fails where any candidate boot fails it and every base boot passes it (house.md)."""
+        """An item fails where any candidate boot fails it and every base boot passes it (house.md).
+
+        It also fails where base writes foreign script too, and the candidate far more of it.
+        """
         if self.candidate == "good":
             return "pass"
+        if self.far_more_foreign:
+            return "fail"
         if self.base != "good":
             return "void"
         return "fail" if self.candidate == "bad" else "unjudged"
@@ -47,9 +62,41 @@ class Tally:
         return len(self.items) - self.count("void")
 
     @property
+    def worth(self) -> int:
+        """How many items the counted ones are worth: draws of one prompt are alike, and no new items (section 1.7)."""
+        return self._worth([item.name for item in self.items if item.outcome != "void"])
+
+    @property
+    def worth_of_all(self) -> int:
+        """How many items all of them are worth, the void ones too."""
+        return self._worth([item.name for item in self.items])
+
+    def _worth(self, names: list[str]) -> int:
+        if not self.is_sampled or not names:
+            return len(names)
+        draws = Counter(DRAW.sub("", name) for name in names).values()
+        return max(1, floor(sum(n_eff(1, of_one, RHO) for of_one in draws)))
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether its answers were drawn."""
+        return any(item.is_sampled for item in self.items)
+
+    @property
     def base_fails(self) -> int:
         """Items that base itself does not pass, in any of its boots."""
         return sum(item.base == "bad" for item in self.items)
+
+    @property
+    def candidate_fails(self) -> int:
+        """Items that the candidate does not pass, in any of its boots."""
+        return sum(item.candidate == "bad" for item in self.items)
+
+    @property
+    def discordant(self) -> tuple[int, int]:
+        """Items that only base fails, and that only the candidate fails; the others are passed."""
+        only_base = sum((item.base, item.candidate) == ("bad", "good") for item in self.items)
+        return only_base, sum((item.base, item.candidate) == ("good", "bad") for item in self.items)
 
     @property
     def nobody_is_right(self) -> bool:
@@ -78,7 +125,20 @@ def tally(evidence: Evidence, prompt_set: str) -> Tally:
 
 def _item(name: str, base: Readings, candidate: Readings) -> Item:
     found = _remarks(name, "candidate", candidate) + _remarks(name, "base", base)
-    return Item(name, _state(base), _state(candidate), found)
+    is_sampled = any(answer.sampled for _, answer in base + candidate)
+    ours, theirs = _foreign_share(candidate), _foreign_share(base)
+    mixed = [answer.foreign > 0 for _, answer in base if answer.ok is False]
+    far_more = all(mixed) and bool(mixed) and ours > max(FAR_MORE * theirs, theirs + FAR_MORE_SHARE)
+    if far_more:
+        shares = f"{100 * ours:.0f} % of its letters in a candidate boot, at most {100 * theirs:.0f} % in base"
+        found += (f"{name}: foreign script makes {shares}: worse than base, and not void",)
+    return Item(name, _state(base), _state(candidate), found, far_more, is_sampled)
+
+
+def _foreign_share(readings: Readings) -> float:
+    """The largest share of Han and kana among the letters of an answer, over an arm's boots (case H4)."""
+    letters = [(answer.foreign, answer.foreign + answer.hangul) for _, answer in readings]
+    return max((foreign / both for foreign, both in letters if both), default=0.0)
 
 
 def _state(readings: Readings) -> State:

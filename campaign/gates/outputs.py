@@ -3,87 +3,134 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from campaign.evidence import Answer, Evidence
+from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
+from campaign.gates.divergence import (
+    Classified,
+    Divergence,
+    Kind,
+    Reading,
+    classify,
+    differ,
+    kinds,
+    shown,
+    unlike_itself,
+)
 from campaign.gates.footing import (
     PromptKey,
     boot_name,
+    budgets_differ,
     by_prompt,
     incomplete,
     rendered_differently,
     sound,
     unanswered,
 )
+from verdict.proportions import mcnemar_exact_p
 from verdict.sentence import head
 from verdict.words import Verdict
 
 GATE = "outputs"
-AROUND = 24  # characters shown on each side of a divergence
 FIXED_LENGTH_SET = "decode"  # its answers run to max_tokens (ignore_eos), house.md
-Reading = tuple[str, Answer]
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """Two answers to one prompt that are not the same."""
-
-    key: PromptKey
-    left: Reading
-    right: Reading
+MOST_SHOWN = 10  # divergences whose kind is told one by one
+ABOVE_THE_FLOOR = 0.05  # two-sided p at which the arms differ more than base does from itself
+Readings = dict[PromptKey, list[Reading]]
 
 
 @dataclass
 class Outputs:
-    """Equal texts and token ids between the arms; base must first agree with itself (cases H9, H10, H14, D6, D7)."""
+    """Equal texts and token ids between the arms; base must first agree with itself (cases H9, H10, H14, D6, D7).
+
+    The control is base against itself over its boots and when it is asked again: the same prompts, one at a time, as
+    between the arms. Where it differs too, B fails only above that floor. `near_tie_nats` bounds what is called a
+    near-tie: two steps of a bfloat16 logit of 16 to 32. It is told, and fails as any difference does against a clean
+    control; `allow_near_ties` lets a patch pass that is meant to round otherwise, when nothing else differs.
+    """
+
+    near_tie_nats: float = 0.25
+    allow_near_ties: bool = False
 
     def check(self, evidence: Evidence) -> GateResult:
         """The first reason that settles it, from what makes a comparison unfair down to what it shows."""
-        base, candidate = by_prompt(evidence, "A"), by_prompt(evidence, "B")
+        base, candidate = _greedy(evidence, "A"), _greedy(evidence, "B")
         control, itself = list(_own_divergences(base)), list(_own_divergences(candidate))
         between = list(_divergences(base, candidate))
-        verdict, text = _rule(evidence, base, control, between)
+        sorted_out = [classify(found, evidence.boots, self.near_tie_nats) for found in _first_of_each(between)]
+        verdict, text = self._rule(evidence, base, control, between, sorted_out)
+        titled = (("base against itself", control), ("first divergence", between), ("candidate against itself", itself))
         return GateResult(
             gate=GATE,
             verdict=verdict,
             line=f"{head(verdict, GATE)}{text}",
-            details=_details(
-                ("base against itself", control),
-                ("first divergence", between),
-                ("candidate against itself", itself),
-            ),
-            numbers={"prompts": float(len(base)), "differing": float(_prompts(between))},
+            details=(*_details(*titled), *_sorted_out(sorted_out)),
+            numbers={"prompts": float(len(base)), "differing": float(_prompts(between))}
+            | {f"differing_{kind.name.lower()}": float(n) for kind in Kind if (n := _count(sorted_out, kind))},
         )
 
+    def _rule(
+        self,
+        evidence: Evidence,
+        base: Readings,
+        control: list[Divergence],
+        between: list[Divergence],
+        sorted_out: list[Classified],
+    ) -> tuple[Verdict, str]:
+        unfair = rendered_differently(evidence) or budgets_differ(evidence) or _early_stop(evidence)
+        if unfair:
+            return Verdict.INVALID, unfair
+        missing = unanswered(evidence)
+        if missing:
+            return Verdict.FAIL, missing
+        noisy = {found.key for found in control}.union(*(unlike_itself(boot) for boot in sound(evidence, "A")))
+        if noisy:
+            return _above_the_floor(base, noisy, between)
+        return self._compared(evidence, base, between, sorted_out)
 
-def _rule(
-    evidence: Evidence,
-    base: dict[PromptKey, list[Reading]],
-    control: list[Divergence],
-    between: list[Divergence],
-) -> tuple[Verdict, str]:
-    unfair = rendered_differently(evidence) or _early_stop(evidence)
-    if unfair:
-        return Verdict.INVALID, unfair
-    missing = unanswered(evidence)
-    if missing:
-        return Verdict.FAIL, missing
-    if control:
-        return Verdict.INCONCLUSIVE, f"not deterministic here: base differs from itself on {_of(control, base)}"
-    return _compared(evidence, base, between)
+    def _compared(
+        self, evidence: Evidence, base: Readings, between: list[Divergence], sorted_out: list[Classified]
+    ) -> tuple[Verdict, str]:
+        """What the comparison of the arms says, once it is fair and base agrees with itself."""
+        if between and len(sound(evidence, "A")) < 2:
+            return Verdict.INCONCLUSIVE, f"arms differ on {_of(between, base)}, and no second base boot is the control"
+        near_ties = self.allow_near_ties and all(one.kind is Kind.NEAR_TIE for one in sorted_out)
+        if between and not near_ties:
+            told = f"arms differ on {_of(between, base)}: first {between[0].where}"
+            return Verdict.FAIL, f"{told} ({kinds(sorted_out)})"
+        reason = incomplete(evidence) or ("" if base else "no answers to compare")
+        if reason:
+            return Verdict.INCONCLUSIVE, reason
+        if between:
+            return Verdict.PASS, f"arms differ on {_of(between, base)}, by near-ties alone, which are allowed"
+        return Verdict.PASS, f"{len(base)}/{len(base)} prompts equal over {len(evidence.letters)} boots"
 
 
-def _compared(
-    evidence: Evidence, base: dict[PromptKey, list[Reading]], between: list[Divergence]
-) -> tuple[Verdict, str]:
-    """What the comparison of the arms says, once it is fair and base agrees with itself."""
-    if between and len(sound(evidence, "A")) < 2:
-        return Verdict.INCONCLUSIVE, f"arms differ on {_of(between, base)}, and no second base boot is the control"
-    if between:
-        return Verdict.FAIL, f"arms differ on {_of(between, base)}: first {_where(between[0])}"
-    reason = incomplete(evidence) or ("" if base else "no answers to compare")
-    if reason:
-        return Verdict.INCONCLUSIVE, reason
-    return Verdict.PASS, f"{len(base)}/{len(base)} prompts equal over {len(evidence.letters)} boots"
+def _above_the_floor(base: Readings, noisy: set[PromptKey], between: list[Divergence]) -> tuple[Verdict, str]:
+    """Base differs from itself: the arms are told apart only by prompts on which nothing but the candidate differs.
+
+    The exact McNemar test over prompts, each compared between the arms at most as often as base was with itself.
+    """
+    fair = {found.key for found in _as_often(base, between)}
+    only_between, only_control = len(fair - noisy), len(noisy - fair)
+    p = mcnemar_exact_p(only_control, only_between)
+    told = f"base differs from itself on {len(noisy)}/{len(base)} prompts"
+    if only_between > only_control and p < ABOVE_THE_FLOOR:
+        return Verdict.FAIL, (
+            f"arms differ on {_of(between, base)}, {told}: above that floor "
+            f"({only_between} prompts against {only_control}, exact McNemar p = {p:.2g})"
+        )
+    return Verdict.INCONCLUSIVE, f"not deterministic here: {told}; arms differ on {_of(between, base)}"
+
+
+def _as_often(base: Readings, between: list[Divergence]) -> Iterator[Divergence]:
+    """The divergences of so many candidate boots as there are comparisons of base with itself."""
+    boots = sorted({found.right[0] for found in between})
+    most = max((len(readings) for readings in base.values()), default=1) - 1
+    yield from (found for found in between if found.right[0] in boots[: max(1, most)])
+
+
+def _greedy(evidence: Evidence, letter: str) -> Readings:
+    """The answers of an arm that must be alike: drawn ones need not be."""
+    return {key: rows for key, rows in by_prompt(evidence, letter).items() if not any(a.sampled for _, a in rows)}
 
 
 def _early_stop(evidence: Evidence) -> str:
@@ -98,60 +145,42 @@ def _early_stop(evidence: Evidence) -> str:
     return ""
 
 
-def _own_divergences(arm: dict[PromptKey, list[Reading]]) -> Iterator[Divergence]:
+def _own_divergences(arm: Readings) -> Iterator[Divergence]:
     for key, readings in sorted(arm.items()):
-        yield from (Divergence(key, readings[0], other) for other in readings[1:] if _differ(readings[0], other))
+        yield from (Divergence(key, readings[0], other) for other in readings[1:] if differ(readings[0], other))
 
 
-def _divergences(
-    base: dict[PromptKey, list[Reading]], candidate: dict[PromptKey, list[Reading]]
-) -> Iterator[Divergence]:
+def _divergences(base: Readings, candidate: Readings) -> Iterator[Divergence]:
     for key in sorted(base.keys() & candidate.keys()):
         reference = base[key][0]
-        yield from (Divergence(key, reference, other) for other in candidate[key] if _differ(reference, other))
+        yield from (Divergence(key, reference, other) for other in candidate[key] if differ(reference, other))
 
 
-def _differ(left: Reading, right: Reading) -> bool:
-    return left[1].text != right[1].text or (_both_have_ids(left, right) and left[1].token_ids != right[1].token_ids)
-
-
-def _both_have_ids(left: Reading, right: Reading) -> bool:
-    return bool(left[1].token_ids and right[1].token_ids)
+def _first_of_each(found: list[Divergence]) -> list[Divergence]:
+    """One divergence a prompt, the first."""
+    return list({one.key: one for one in reversed(found)}.values())[::-1]
 
 
 def _prompts(found: list[Divergence]) -> int:
     return len({divergence.key for divergence in found})
 
 
-def _of(found: list[Divergence], base: dict[PromptKey, list[Reading]]) -> str:
+def _count(found: list[Classified], kind: Kind) -> int:
+    return sum(one.kind is kind for one in found)
+
+
+def _of(found: list[Divergence], base: Readings) -> str:
     return f"{_prompts(found)}/{len(base)} prompts"
 
 
-def _where(found: Divergence) -> str:
-    left, right = found.left[1], found.right[1]
-    if _both_have_ids(found.left, found.right):
-        return f"{'/'.join(found.key)} at token {_first_difference(left.token_ids, right.token_ids)}"
-    return f"{'/'.join(found.key)} at character {_first_difference(left.text, right.text)}"
+def _sorted_out(found: list[Classified]) -> Iterator[str]:
+    """What kind each divergence is, the gravest first."""
+    gravest = sorted(found, key=lambda one: list(Kind).index(one.kind))
+    yield from (f"{one.kind}: {one.found.where}: {one.why}" for one in gravest[:MOST_SHOWN])
+    if len(found) > MOST_SHOWN:
+        yield f"and {len(found) - MOST_SHOWN} more ({kinds(gravest[MOST_SHOWN:])})"
 
 
 def _details(*titled: tuple[str, list[Divergence]]) -> tuple[str, ...]:
     """The first divergence of each kind, with both texts around it."""
-    return tuple(line for title, found in titled if found for line in _shown(title, found[0]))
-
-
-def _shown(title: str, found: Divergence) -> Iterator[str]:
-    at = _first_difference(found.left[1].text, found.right[1].text)
-    yield f"{title}: {_where(found)}, character {at}"
-    for boot, answer in (found.left, found.right):
-        yield f"  {boot}: {_around(answer.text, at)} ({answer.finish_reason}, {len(answer.token_ids)} tokens)"
-
-
-def _around(text: str, at: int) -> str:
-    """Both sides of a place in a text, on one line; `|` stands at the place."""
-    before, after = text[max(0, at - AROUND) : at], text[at : at + AROUND]
-    return f"{'...' if at > AROUND else ''}{before!r} | {after!r}{'...' if len(text) > at + AROUND else ''}"
-
-
-def _first_difference(left: tuple[int, ...] | str, right: tuple[int, ...] | str) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
+    return tuple(line for title, found in titled if found for line in shown(title, found[0]))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
-from campaign.gates.counted import judge_items
+from campaign.gates.counted import Asked, judge_items
 from verdict.sentence import Counted
 
 
@@ -12,11 +12,15 @@ from verdict.sentence import Counted
 class Quality:
     """Every quality prompt that base answers right is answered right in every boot of the candidate.
 
-    `prompts` is the file that is sent in every boot (campaign.checks reads it).
+    `prompts` is the file that is sent in every boot (campaign.prompts reads it). A `claimed_above_pct` of right answers
+    must be shown by the bound for a PASS (statistics.md section 1.7).
     """
 
     prompts: str
+    claimed_above_pct: float | None = None
+    warm: bool = True  # where the engine has a prefix cache, all prompts are asked again from it (case H13)
 
     def check(self, evidence: Evidence) -> GateResult:
         """k right of n, with what that shows."""
-        return judge_items("quality", "quality", evidence, "correct", Counted.SUCCESSES)
+        claimed = None if self.claimed_above_pct is None else 1 - self.claimed_above_pct / 100
+        return judge_items(Asked("quality", "quality", "correct", Counted.SUCCESSES, claimed), evidence)

@@ -6,9 +6,10 @@ from math import log
 from statistics import fmean
 
 from campaign.evidence import BootRecord, Evidence
+from campaign.gates import within
 from campaign.gates.base import GateResult
 from campaign.gates.claimed import judge_claim, logic_only, unjudged
-from campaign.gates.footing import sound, unanswered
+from campaign.gates.footing import incomplete, sound, unanswered
 from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S
 from verdict.sentence import head
 from verdict.words import Verdict
@@ -27,6 +28,8 @@ class StepRate:
     """
 
     claim: str = "step_rate"
+    drift_pct: float = 5.0  # by which step/s may fall within a window
+    prefix_hits_pp: float | None = 5.0  # by which boots may differ in prefix-cache hits; null where that is the point
 
     def check(self, evidence: Evidence) -> GateResult:
         """The claim's verdict, with the consistency of step/s, tok/s and acceptance length in the details."""
@@ -36,15 +39,28 @@ class StepRate:
         missing = unanswered(evidence)
         if missing:
             return GateResult(GATE, Verdict.FAIL, f"{head(Verdict.FAIL, LABEL)}{missing}: no rate of lost answers")
+        if self.prefix_hits_pp is not None and (apart := within.hits_apart(evidence, self.prefix_hits_pp)):
+            return GateResult(GATE, Verdict.INVALID, f"{head(Verdict.INVALID, LABEL)}no rate: {apart}")
         found = judge_claim(GATE, claim, evidence)
-        if not found.judgement:
-            return found
         mark = logic_only(evidence, claim.metric)
+        if not found.judgement:
+            return found if mark or incomplete(evidence) else self._steady(evidence, found)
         told = tuple(f"{mark}: {line}" if mark else line for line in consistency(evidence))
         if any(SUSPECT in line for line in told):
             line = f"{head(Verdict.INVALID, LABEL)}no rate: {told[0]}"
             return GateResult(GATE, Verdict.INVALID, line)
-        return replace(found, details=found.details + told)
+        found = replace(found, details=found.details + told)
+        return found if mark else self._steady(evidence, found)
+
+    def _steady(self, evidence: Evidence, found: GateResult) -> GateResult:
+        """The claim as it was judged, with what its windows say; INCONCLUSIVE where they drift (cases D14)."""
+        told = (*within.remarks(evidence, self.drift_pct), *within.warmth(evidence))
+        found, why = replace(found, details=found.details + told), within.drift(evidence, self.drift_pct)
+        if not why or found.verdict is Verdict.INVALID:
+            return found
+        line = f"{head(Verdict.INCONCLUSIVE, LABEL)}{why}"
+        silenced = replace(found.judgement, verdict=Verdict.INCONCLUSIVE) if found.judgement else None
+        return replace(found, verdict=Verdict.INCONCLUSIVE, line=line, judgement=silenced)
 
 
 def consistency(evidence: Evidence) -> tuple[str, ...]:

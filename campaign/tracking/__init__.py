@@ -5,6 +5,7 @@ through MlflowClient: there is no active run (cases G12). Whatever the tracker s
 """
 
 import os
+from typing import TYPE_CHECKING
 
 # Set before the import, because mlflow reads some of them on import. Retries: a dead server costs seconds, not minutes.
 os.environ |= {
@@ -17,7 +18,18 @@ os.environ |= {
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": os.environ.get("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "1"),
     "MLFLOW_HTTP_REQUEST_TIMEOUT": os.environ.get("MLFLOW_HTTP_REQUEST_TIMEOUT", "20"),
 }
-from campaign.tracking.runs import Links, publish
-from campaign.tracking.store import ready
+if TYPE_CHECKING:
+    from campaign.tracking.relations import Relation, register
+    from campaign.tracking.runs import Links, publish
+    from campaign.tracking.store import exposure, ready
 
-__all__ = ["Links", "publish", "ready"]
+__all__ = ["Links", "Relation", "exposure", "publish", "ready", "register"]
+
+
+def __getattr__(name: str) -> object:
+    """mlflow takes two seconds to import: it enters with the first of our names that is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from campaign.tracking import relations, runs, store
+
+    return next(vars(room)[name] for room in (relations, runs, store) if name in vars(room))

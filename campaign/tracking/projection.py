@@ -1,28 +1,42 @@
 """What a campaign becomes in the tracker: names, tags, statuses and numbers. Pure: knows no tracker.
 
-Tag texts fit any store: no lone surrogates, bounded. Metrics are (name, value, step), not yet filtered.
+Tag texts may be long and odd: `fitting` makes them fit. Metrics are (name, value, step), not yet filtered.
 """
 
-import os
-import platform
+import hashlib
+import re
 from collections.abc import Mapping
 from math import isfinite
 from typing import Literal
-
-import psutil
 
 from campaign.alphabet import to_key
 from campaign.config import Campaign
 from campaign.disclosure import may_show_effect, may_show_readings
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
-from campaign.names import TAG_ARM, TAG_CAMPAIGN, TAG_EXPERIMENT, TAG_GATE_PREFIX, TAG_LEVEL, TAG_VERDICT, speed_name
+from campaign.gates.footing import sound, voided
+from campaign.names import (
+    TAG_ARM,
+    TAG_BOOTS,
+    TAG_CAMPAIGN,
+    TAG_CLAIM_PREFIX,
+    TAG_ENGINE,
+    TAG_EXPERIMENT,
+    TAG_GATE_PREFIX,
+    TAG_LEVEL,
+    TAG_VERDICT,
+    TAG_VOIDED,
+    speed_name,
+)
+from campaign.tracking import owner
+from campaign.tracking.owner import Status
 from verdict.words import Verdict
 
-Status = Literal["FINISHED", "FAILED", "KILLED"]
 Numbers = list[tuple[str, float, int]]
 LONGEST_TAG = 4000  # MLflow takes 8000 and would raise over it
-OWNER_HOST, OWNER_PID, OWNER_START = "owner.host", "owner.pid", "owner.start"
+SHOWN_OF_LONG = 500  # characters of a longer text that its tag shows
+GAPS = re.compile(r"\s{2,}")
+NO_ERROR_BAR = "no error bar yet: no number"
 
 
 def boot_name(boot: BootRecord) -> str:
@@ -32,13 +46,7 @@ def boot_name(boot: BootRecord) -> str:
 
 def common_tags(campaign_id: str, experiment: str) -> dict[str, str]:
     """What every run of a campaign carries: whose it is, and which process wrote it."""
-    pid = os.getpid()
-    owner = {
-        OWNER_HOST: platform.node(),
-        OWNER_PID: str(pid),
-        OWNER_START: f"{psutil.Process(pid).create_time():.2f}",
-    }
-    return bounded({TAG_CAMPAIGN: campaign_id, TAG_EXPERIMENT: experiment} | owner)
+    return {TAG_CAMPAIGN: campaign_id, TAG_EXPERIMENT: experiment} | owner.tags()
 
 
 def verdict_tags(results: tuple[GateResult, ...], verdict: Verdict) -> dict[str, str]:
@@ -53,17 +61,71 @@ def level_tag(level: Literal["campaign", "experiment", "boot"]) -> dict[str, str
 
 
 def boot_tags(boot: BootRecord) -> dict[str, str]:
-    """A boot's arm, place, status and facts."""
-    facts = {f"fact.{to_key(name)}": value for name, value in boot.facts.items()}
+    """A boot's arm, place, status and facts; of a fact whose name no tracker takes, that it was left out."""
+    facts = dict(_named(f"fact.{name}", value) for name, value in boot.facts.items())
     reason = {"reason": boot.reason} if boot.reason else {}
     place = {"boot": boot_name(boot), "status": boot.status, "witness_ok": str(all(row.ok for row in boot.witness))}
-    return bounded(level_tag("boot") | {TAG_ARM: boot.arm} | place | reason | facts)
+    return level_tag("boot") | {TAG_ARM: boot.arm} | place | reason | facts
 
 
-def bounded(tags: Mapping[str, str]) -> dict[str, str]:
-    """The tags with texts that any store takes."""
-    clean = {key: text.encode("utf-8", "replace").decode() for key, text in tags.items()}
-    return {key: text if len(text) <= LONGEST_TAG else f"{text[:LONGEST_TAG]}..." for key, text in clean.items()}
+def _named(name: str, value: str) -> tuple[str, str]:
+    try:
+        return to_key(name), value
+    except ValueError as error:
+        return left_out(name), str(error)
+
+
+def left_out(name: str) -> str:
+    """The tag that says why something of this name is not there."""
+    return f"left_out.{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:12]}"
+
+
+def engine_tags(campaign: Campaign, evidence: Evidence) -> dict[str, str]:
+    """What was measured, for a ledger's row: the engine, the order of the boots, how many of them were void."""
+    engine = campaign.engine
+    return {
+        TAG_ENGINE: f"{engine.name}: vLLM {engine.version}, {engine.build} build",
+        TAG_BOOTS: _ran(evidence),
+        TAG_VOIDED: str(voided(evidence)),
+    }
+
+
+def _ran(evidence: Evidence) -> str:
+    """What gave data: how many boots and in which order, or how many pairs of a duet."""
+    ran = sound(evidence)
+    pairs = len({boot.pair for boot in ran if boot.pair})
+    return f"{pairs} pairs" if pairs else f"{len(ran)} {''.join(boot.letter for boot in ran)}".strip()
+
+
+def claim_tags(results: tuple[GateResult, ...]) -> dict[str, str]:
+    """Each judged claim in the words of its line, without the verdict; none of its number without an interval."""
+    return {f"{TAG_CLAIM_PREFIX}{r.gate}": _claim(r) for r in results if r.judgement is not None}
+
+
+def _claim(result: GateResult) -> str:
+    assert result.judgement is not None
+    if result.judgement.interval is None:
+        return NO_ERROR_BAR
+    _, _, told = result.line.strip().partition(" ")
+    return GAPS.sub(" · ", told.strip()).replace(" · [", " [")
+
+
+def fitting(tags: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The tags as any store takes them, and the texts that are too long for one, by the name of their artifact.
+
+    Nothing is cut in silence (case G5): the tag of a long text shows its beginning, its length, its sha256 and where
+    the whole of it is.
+    """
+    short, whole = dict[str, str](), dict[str, str]()
+    for key, text in tags.items():
+        clean = text.encode("utf-8", "replace").decode()
+        if len(clean) > LONGEST_TAG:
+            name = f"long/{hashlib.sha256(key.encode()).hexdigest()[:12]}.txt"
+            digest = hashlib.sha256(clean.encode()).hexdigest()
+            whole[name] = clean
+            clean = f"{clean[:SHOWN_OF_LONG]}... ({len(clean)} characters, sha256 {digest}, whole in {name})"
+        short[key] = clean
+    return short, whole
 
 
 def note(campaign: Campaign, results: tuple[GateResult, ...], verdict: Verdict) -> str:

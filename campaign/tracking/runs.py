@@ -6,19 +6,20 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 
-from mlflow.entities import Metric, Param, RunTag
+from mlflow.entities import Param
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
-from campaign.alphabet import to_key
 from campaign.config import Campaign, to_plain
 from campaign.disclosure import shown
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
-from campaign.tracking import projection
+from campaign.journal import RunFolder
+from campaign.names import TAG_LEVEL
+from campaign.tracking import owner, projection, relations
+from campaign.tracking.numbers import log_numbers
 from campaign.tracking.store import FAILURES, experiment_of, failures_told, open_store, page_of, runs_of
 from campaign.tracking.upload import Upload, of_boot, of_campaign
 from verdict.words import Verdict
@@ -47,17 +48,18 @@ class Tree:
     def start(self, name: str, parent: str | None, start_ms: int, tags: Mapping[str, str]) -> str:
         """A new run below its parent; the run's id."""
         nested = {MLFLOW_PARENT_RUN_ID: parent} if parent else {}
-        run = self.client.create_run(
-            self.experiment_id, start_time=start_ms, run_name=name, tags=self.common_tags | nested | dict(tags)
-        )
+        short, whole = projection.fitting(self.common_tags | nested | dict(tags))
+        run = self.client.create_run(self.experiment_id, start_time=start_ms, run_name=name, tags=short)
         self.made.append(run.info.run_id)
+        for artifact, text in whole.items():
+            self.client.log_text(self.made[-1], text, artifact)
         return self.made[-1]
 
     def fell(self) -> None:
         """Take back what a failure left half written, as far as the tracker still answers."""
         with suppress(*FAILURES):
             for run_id in self.made:
-                self.client.set_terminated(run_id, "KILLED")
+                owner.end(self.client, run_id, "KILLED")
                 self.client.delete_run(run_id)
 
 
@@ -71,16 +73,21 @@ def publish(
 ) -> Links:
     """Write a campaign's runs, finished or not, in place of any that it already has there.
 
-    The folder's name is the campaign's id. Raises TrackingError with the fix named; then nothing new is left there.
+    The folder's name is the campaign's id. Its new runs name the ones that they replace, which keep their status, and
+    which are deleted (not purged). Raises TrackingError with the fix named; then nothing new is left there.
     """
     told = shown(results, verdict, evidence)
     with failures_told(uri):
         client = open_store(uri)
         experiment = experiment_of(client, uri, f"{campaign.tracking.experiment_prefix}{campaign.name}")
         earlier = runs_of(client, experiment.experiment_id, run_dir.name)
-        tree = Tree(client, experiment.experiment_id, projection.common_tags(run_dir.name, evidence.experiment))
+        tags = projection.common_tags(run_dir.name, evidence.experiment) | _replaced(
+            [run.info.run_id for run in earlier if run.data.tags.get(TAG_LEVEL) == "campaign"]
+        )
+        tree = Tree(client, experiment.experiment_id, tags)
         try:
             _grow(tree, run_dir, campaign, evidence, told, verdict)
+            relations.write(client, experiment.experiment_id, run_dir, tree.made[:2])
         except BaseException:
             tree.fell()
             raise
@@ -100,23 +107,34 @@ def _grow(
     verdict: Verdict,
 ) -> None:
     """Campaign, experiment and boots, each with its terminal status."""
-    client, now_ms = tree.client, time.time_ns() // 1_000_000
-    spans = projection.spans_ms(evidence, now_ms)
-    first_ms = spans[0][0] if spans else now_ms
+    client, ended_ms = tree.client, _ended_ms(run_dir)
+    spans = projection.spans_ms(evidence, ended_ms)
+    first_ms = spans[0][0] if spans else ended_ms
     judged = projection.verdict_tags(results, verdict) | {MLFLOW_RUN_NOTE: projection.note(campaign, results, verdict)}
-    judged = projection.bounded(judged)
+    judged |= projection.engine_tags(campaign, evidence) | projection.claim_tags(results)
     top = tree.start(run_dir.name, None, first_ms, projection.level_tag("campaign") | judged)
     _log_config(client, top, run_dir, campaign)
     middle = tree.start(evidence.experiment, top, first_ms, projection.level_tag("experiment") | judged)
-    _log_numbers(client, middle, projection.experiment_numbers(evidence, results, verdict))
+    log_numbers(client, middle, projection.experiment_numbers(evidence, results, verdict))
     for boot, (start_ms, end_ms) in zip(evidence.boots, spans, strict=True):
         name = projection.boot_name(boot)
         run_id = tree.start(f"{name} {boot.arm}", middle, start_ms, projection.boot_tags(boot))
-        _log_numbers(client, run_id, projection.boot_numbers(boot, verdict, evidence))
+        log_numbers(client, run_id, projection.boot_numbers(boot, verdict, evidence))
         _log_files(client, run_id, of_boot(run_dir, name))
-        client.set_terminated(run_id, projection.boot_status(boot), end_time=end_ms)
+        owner.end(client, run_id, projection.boot_status(boot), end_ms)
     for run_id in (middle, top):
-        client.set_terminated(run_id, projection.status(evidence), end_time=now_ms)
+        owner.end(client, run_id, projection.status(evidence), ended_ms)
+
+
+def _replaced(earlier: list[str]) -> dict[str, str]:
+    """A run that is written again is a new one, linked to the one before: nothing of that one is changed (case G6)."""
+    return {"replaces": ", ".join(earlier)} if earlier else {}
+
+
+def _ended_ms(run_dir: Path) -> int:
+    """When the last boot was journaled, so that a run imported later stands at its own time; else now."""
+    times = [event.get("time_unix_s") for event in RunFolder(run_dir).events()]
+    return round(1000 * max((t for t in times if isinstance(t, int | float)), default=time.time()))
 
 
 def _log_config(client: MlflowClient, run_id: str, run_dir: Path, campaign: Campaign) -> None:
@@ -138,19 +156,3 @@ def _log_files(client: MlflowClient, run_id: str, uploads: tuple[Upload, ...]) -
             client.log_artifact(run_id, str(upload.path))
         else:
             client.log_text(run_id, upload.tail(), upload.name)
-
-
-def _log_numbers(client: MlflowClient, run_id: str, numbers: projection.Numbers) -> None:
-    """One batch. What MLflow would bend or refuse is left out, and a tag says so (cases G1, G2, G8)."""
-    now_ms, metrics, left_out = time.time_ns() // 1_000_000, [], {}
-    for name, value, step in numbers:
-        try:
-            key = to_key(name)
-        except ValueError as error:
-            left_out[f"left_out.{hashlib.sha256(name.encode()).hexdigest()[:12]}"] = str(error)
-            continue
-        if isfinite(value):
-            metrics.append(Metric(key, float(value), now_ms, step))
-        else:
-            left_out[f"left_out.{key}"[:200]] = f"{value} is no finite number"
-    client.log_batch(run_id, metrics=metrics, tags=[RunTag(key, text) for key, text in left_out.items()])

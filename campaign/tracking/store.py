@@ -7,9 +7,9 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 
-import psutil
 from mlflow.entities import Experiment, Run, ViewType
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -19,9 +19,12 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from campaign.alphabet import to_key
 from campaign.errors import TrackingError
 from campaign.names import TAG_CAMPAIGN
-from campaign.tracking.projection import OWNER_HOST, OWNER_PID, OWNER_START
+from campaign.tracking import owner
 
 FAILURES = (MlflowException, SQLAlchemyError, sqlite3.Error, OSError)
+FAULTS = (TypeError, ValueError, KeyError, AttributeError)  # ours, or an answer that is none
+LOCAL_NAMES = ("localhost", "")
+CREDENTIALS = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_TOKEN")
 SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql")
 LOCK_DEADLINE_S = 120.0
 POLL_S = 0.1
@@ -39,7 +42,7 @@ def ready(uri: str) -> None:
         client = open_store(uri)
         for experiment in client.search_experiments(max_results=1):
             _probe(client, uri, experiment.experiment_id)
-        _reap(client)
+        owner.reap(client)
 
 
 def _probe(client: MlflowClient, uri: str, experiment_id: str) -> None:
@@ -50,29 +53,36 @@ def _probe(client: MlflowClient, uri: str, experiment_id: str) -> None:
         raise TrackingError(f"{_public(uri)}: wrote {wanted!r}, read {found!r}; give the address of the writing server")
 
 
-def _reap(client: MlflowClient) -> None:
-    """Close runs that say RUNNING although the process of ours that opened them is gone (cases G4)."""
-    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    for run in client.search_runs(experiments, "attributes.status = 'RUNNING'") if experiments else []:
-        tags = run.data.tags
-        if TAG_CAMPAIGN in tags and tags.get(OWNER_HOST) == platform.node() and not _lives(tags):
-            client.set_terminated(run.info.run_id, "KILLED")
+def exposure(uri: str, environment: Mapping[str, str]) -> str:
+    """What is open about a server that is not on loopback, one sentence; empty where nothing is (case G11)."""
+    url = _url(uri)
+    if url.drivername != "http" or _is_loopback(url.host or ""):
+        return ""
+    found = f"tracking.uri {_public(uri)} is not on loopback and not encrypted"
+    if any(environment.get(name) for name in CREDENTIALS):
+        return f"{found}: whoever is on the way can read its password; use https"
+    return (
+        f"{found}, and no password is given: whoever reaches it can change results; bind it to 127.0.0.1 or use https"
+    )
 
 
-def _lives(tags: Mapping[str, str]) -> bool:
-    """Whether the very process that opened a run is there: an id may have been given again."""
+def _is_loopback(host: str) -> bool:
     try:
-        started = psutil.Process(int(tags.get(OWNER_PID, ""))).create_time()
-    except (ValueError, psutil.NoSuchProcess):
-        return False
-    return f"{started:.2f}" == tags.get(OWNER_START)
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host in LOCAL_NAMES
 
 
 def runs_of(client: MlflowClient, experiment_id: str, campaign_id: str) -> list[Run]:
     """The runs that a campaign has there, of any status; deleted ones are gone."""
-    found, token, wanted = list[Run](), None, f"tags.{TAG_CAMPAIGN} = '{campaign_id}'"
+    return runs_tagged(client, [experiment_id], TAG_CAMPAIGN, campaign_id)
+
+
+def runs_tagged(client: MlflowClient, experiments: list[str], tag: str, value: str) -> list[Run]:
+    """All runs with a tag of this value, deleted ones left out. The value holds no quote (ids of ours do not)."""
+    found, token, wanted = list[Run](), None, f"tags.{tag} = '{value}'"
     while True:
-        page = client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, page_token=token)
+        page = client.search_runs(experiments, wanted, ViewType.ACTIVE_ONLY, page_token=token)
         found += page
         token = page.token
         if not token:
@@ -115,7 +125,16 @@ def open_store(uri: str) -> MlflowClient:
     database = _sqlite_file(_url(uri))
     if database is not None:
         _prepare(uri, database)
-    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+    patient = _patient(uri)
+    return MlflowClient(tracking_uri=patient, registry_uri=patient)
+
+
+def _patient(uri: str) -> str:
+    """The same SQLite file with a longer wait for another writer than the driver's five seconds (case G7)."""
+    url = _url(uri)
+    if _sqlite_file(url) is None or "timeout" in url.query:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}timeout={LOCK_DEADLINE_S:.0f}"
 
 
 def _prepare(uri: str, database: Path) -> None:
@@ -125,7 +144,7 @@ def _prepare(uri: str, database: Path) -> None:
         _take(lock.fileno(), database)
         with closing(sqlite3.connect(database, timeout=LOCK_DEADLINE_S)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
-        MlflowClient(tracking_uri=uri, registry_uri=uri).search_experiments(max_results=1)
+        MlflowClient(_patient(uri), _patient(uri)).search_experiments(max_results=1)
 
 
 def _take(lock: int, database: Path) -> None:
@@ -172,9 +191,18 @@ def failures_told(uri: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        password = _url(uri).password
-        said = _first_line(error).replace(password, "***") if password else _first_line(error)
-        raise TrackingError(f"{_public(uri)}: {said}; {_advice(str(error))}; {ON_DISK}") from error
+        raise TrackingError(f"{_public(uri)}: {_said(uri, error)}; {_advice(str(error))}; {ON_DISK}") from error
+    except FAULTS as error:  # a measurement that is done is never lost for it (case G2)
+        raise TrackingError(
+            f"{_public(uri)}: {type(error).__name__}: {_said(uri, error)}; no tracker answers there, or it is a fault "
+            f"of ours: please report it; {ON_DISK}"
+        ) from error
+
+
+def _said(uri: str, error: Exception) -> str:
+    """An error's first line, the address's password masked."""
+    password = _url(uri).password
+    return _first_line(error).replace(str(password), "***") if password else _first_line(error)
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 2 * 2**20
-OF_CAMPAIGN = ("plan.json", "journal.jsonl", "result.json", "report.md", "report.html")
+OF_CAMPAIGN = ("plan.json", "journal.jsonl", "result.json", "mechanism.json", "report.md", "report.html")
 NEVER = ("env.json",)  # holds what was passed through to the engine, which may be a token
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 

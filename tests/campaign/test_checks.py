@@ -1,26 +1,31 @@
-"""Twin of campaign.checks and campaign.corruption. Cases H1 to H8 and H12 with their right values."""
+"""Twin of campaign.checks, campaign.literals, campaign.schemas and campaign.corruption."""
 
-import json
-import os
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaign.checks import CHECKS, Check, Prompt, check_answer, load_prompts
+from campaign.checks import CHECKS, Check, Prompt, check_answer
 from campaign.corruption import corruption
-from campaign.errors import ConfigError
 
 HANGUL = st.text(st.characters(min_codepoint=0xAC00, max_codepoint=0xD7A3), min_size=1, max_size=30)
 
 
-def prompt(kind, value=None, said="무엇입니까?"):
-    return Prompt("p1", "quality", None, said, 64, Check(kind, value))
+ORDER = {
+    "type": "object",
+    "required": ["item", "count"],
+    "properties": {"item": {"type": "string"}, "count": {"$ref": "#/$defs/whole"}},
+    "$defs": {"whole": {"type": "integer", "minimum": 1}},
+}
 
 
-def check(kind, value, text, finish_reason="stop", said="무엇입니까?"):
-    return check_answer(prompt(kind, value, said), text, finish_reason)
+def prompt(kind, value=None, said="무엇입니까?", tolerance=0.0):
+    return Prompt("p1", "quality", None, said, 64, Check(kind, value, tolerance))
+
+
+def check(kind, value, text, finish_reason="stop", said="무엇입니까?", tolerance=0.0):
+    return check_answer(prompt(kind, value, said, tolerance), text, finish_reason)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,12 @@ def check(kind, value, text, finish_reason="stop", said="무엇입니까?"):
         ("json", {"item": "bike", "price": 120}, 'Here:\n```json\n{"price": 120.0, "item": "bike"}\n```'),
         ("json", [1, 2], "[1, 2]"),
         ("json", {"a": 1}, '{broken {"a": 1}'),
+        ("json_schema", ORDER, '```json\n{"item": "북", "count": 2}\n```'),
+        ("json_schema", {"type": "integer"}, " 42 "),
+        ("python_literal", "{'a': (1, 2)}", "Here:\n```python\n{'a': (1, 2.0)}\n```"),
+        ("python_literal", "[1, 'b']", "It is [1, 'b'], of course (really)."),
+        ("python_literal", "{1, 2}", "the set is {2, 1}"),
+        ("python_literal", "'가'", "'가'"),
         ("korean", None, "안녕하세요. ㅋㅋㅋ ① 50％ 가격·기간"),
     ],
 )
@@ -59,6 +70,15 @@ def test_right_answers_are_right(kind, value, text):
         ("json", {"a": 1}, '{"a": 1, "b": 2}'),
         ("json", {"a": 1}, "[[[["),
         ("json", {"a": 1}, "[" * 5000),
+        ("json_schema", ORDER, '{"item": "drum"}'),
+        ("json_schema", ORDER, '{"item": "drum", "count": 0}'),
+        ("json_schema", ORDER, "no drum"),
+        ("json_schema", ORDER, "[" * 5000),
+        ("python_literal", "[1, 2]", "(1, 2)"),
+        ("python_literal", "[1, True]", "[1, 1]"),
+        ("python_literal", "[1]", "[1, 2]"),
+        ("python_literal", "[1]", "__import__('os')"),
+        ("python_literal", "[1]", "[" * 3000 + "]" * 3000),
     ],
 )
 def test_wrong_answers_are_wrong_and_say_wanted_and_got(kind, value, text):
@@ -72,15 +92,29 @@ def test_a_wrong_korean_answer_is_shown_in_korean():
     assert check("exact", "서울", "부산") == (False, "wanted '서울', got '부산' (stop)")
 
 
+@pytest.mark.parametrize(
+    ("text", "ok"), [("3.14", True), ("3.15", True), ("3.1501", False), ("-3.14", False)], ids=lambda found: str(found)
+)
+def test_a_number_may_differ_by_its_tolerance(text, ok):
+    assert check("numeric", 3.14, text, tolerance=0.01)[0] is ok
+
+
+def test_a_schema_says_where_it_is_not_met():
+    _, why = check("json_schema", ORDER, '{"item": "drum", "count": 0}')
+    assert "$.count: 0 is less than the minimum of 1" in why
+
+
 def test_no_checker_gives_no_opinion():
     assert check_answer(Prompt("d1", "decode", None, "Log of", 256), "the sea", "length") == (None, "")
 
 
+@pytest.mark.case("H12")
 def test_the_content_decides_and_not_the_finish_reason():
     assert check("numeric", 42, "17 + 25 = 42", "length")[0] is True
     assert check("numeric", 42, "I would rather not say", "stop")[0] is False
 
 
+@pytest.mark.case("H8")
 @pytest.mark.parametrize("text", ["", " \n", "\ufffd"], ids=["empty", "blank", "half a character"])
 def test_nothing_at_the_token_limit_is_a_budget_and_no_wrong_answer(text):
     ok, why = check("exact", "42", text, "length")
@@ -92,6 +126,7 @@ def test_nothing_by_its_own_will_is_a_wrong_answer():
     assert check("korean", None, "", "stop") == (False, "empty answer (stop)")
 
 
+@pytest.mark.case("H5")
 def test_decomposed_hangul_is_equal_and_reported_as_a_change():
     composed, decomposed = "한국어 서빙", unicodedata.normalize("NFD", "한국어 서빙")
     assert (len(composed), len(decomposed)) == (6, 14)
@@ -112,7 +147,8 @@ def test_scores_do_not_depend_on_the_normal_form(text):
 
 @given(st.sampled_from(sorted(CHECKS)), st.text(max_size=200), st.sampled_from(["stop", "length"]))
 def test_no_text_whatever_breaks_a_checker(kind, text, finish_reason):
-    value = {"regex": "a", "numeric": 1, "json": {"a": 1}}.get(kind, "a")
+    values = {"numeric": 1, "json": {"a": 1}, "json_schema": ORDER, "python_literal": "[1]"}
+    value = values.get(kind, "a")
     ok, why = check(kind, value, text, finish_reason)
     assert ok in (True, False, None)
     assert ok is True or why
@@ -124,6 +160,7 @@ def test_a_foreign_sign_anywhere_in_korean_prose_is_corruption(text, place):
         assert corruption(text[:place] + sign + text[place:] + "니다", "", cut_off=False)
 
 
+@pytest.mark.case("H1", "H2", "H3", "H4", "H6", "H7")
 @pytest.mark.parametrize(
     ("text", "sign"),
     [
@@ -149,6 +186,7 @@ def test_corruption_is_found_and_named(text, sign):
     assert sign in why
 
 
+@pytest.mark.case("H3", "H4")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -180,90 +218,10 @@ def test_a_character_cut_by_the_length_limit_is_no_corruption():
     assert check("korean", None, "오늘 \ufffd울의 날", "length")[0] is False
 
 
-def lines(*objects):
-    return "".join(json.dumps(o, ensure_ascii=False) + "\n" for o in objects)
-
-
-def line(**fields):
-    return {"id": "q1", "prompt": "Log of", "max_tokens": 8} | fields
-
-
-def load(tmp_path, text):
-    path = tmp_path / "prompts.jsonl"
-    path.write_text(text, encoding="utf-8")
-    return load_prompts(path, "quality")
-
-
-def test_a_prompt_file_keeps_its_order_and_its_words(tmp_path):
-    chat = {"id": "k1", "messages": [{"role": "user", "content": "수도는?"}], "max_tokens": 16}
-    first, second = load(tmp_path, lines(chat | {"check": {"kind": "korean"}}, line()))
-    assert first == Prompt("k1", "quality", ({"role": "user", "content": "수도는?"},), None, 16, Check("korean"))
-    assert first.said == "수도는?"
-    assert (second.prompt, second.messages, second.check) == ("Log of", None, None)
-
-
-def test_a_byte_order_mark_blank_lines_and_carriage_returns_do_no_harm(tmp_path):
-    assert len(load(tmp_path, "\ufeff" + lines(line()).replace("\n", "\r\n") + "\r\n\n")) == 1
-
-
-def test_a_line_separator_inside_a_text_is_no_new_line(tmp_path):
-    (found,) = load(tmp_path, lines(line(prompt="a\u2028b\x85c")))
-    assert found.prompt == "a\u2028b\x85c"
-
-
-@pytest.mark.parametrize(
-    ("bad", "sentence"),
-    [
-        ("{", "is no JSON"),
-        ("[1]", "found a list, wanted one object a line"),
-        (lines(line(id="../x")), "id is '../x'"),
-        (lines(line(id="q#1")), "id is 'q#1'"),
-        (lines(line(id="한글")), "it becomes a key"),
-        (lines({"prompt": "x", "max_tokens": 8}), "id is None"),
-        (lines(line(max_tokens=0)), "max_tokens is 0"),
-        (lines(line(max_tokens=True)), "max_tokens is True"),
-        (lines(line(max_token=8)), "unknown key 'max_token'"),
-        (lines(line(messages=[])), "found both"),
-        (lines({"id": "q1", "max_tokens": 8}), "found neither"),
-        (lines({"id": "q1", "messages": [], "max_tokens": 8}), "messages is not a list"),
-        (lines({"id": "q1", "messages": [{"role": "user"}], "max_tokens": 8}), "messages is not a list"),
-        (lines({"id": "q1", "messages": [{"role": "user", "content": 3}], "max_tokens": 8}), "messages is not a list"),
-        (lines(line(prompt="")), "a text that is not empty"),
-        (lines(line(check="korean")), "check is a text"),
-        (lines(line(check={"kind": "korean", "limit": 1})), "check is an object"),
-        (lines(line(check={"kind": "koraen"})), "check kind is 'koraen'; wanted one of exact, contains"),
-        (lines(line(check={"kind": "exact"})), "check exact wants a text that is not empty, found nothing"),
-        (lines(line(check={"kind": "contains", "value": []})), "wants texts that are not empty"),
-        (lines(line(check={"kind": "numeric", "value": "many"})), "wants a number"),
-        (lines(line(check={"kind": "numeric", "value": True})), "wants a number"),
-        (lines(line(check={"kind": "regex", "value": "("})), "wants a regular expression"),
-        (lines(line(check={"kind": "korean", "value": 3})), "takes a reference text or nothing"),
-        (lines(line(check={"kind": []})), "check kind is []"),
-    ],
-)
-def test_a_bad_line_is_refused_with_file_and_line(tmp_path, bad, sentence):
-    with pytest.raises(ConfigError) as error:
-        load(tmp_path, lines(line(id="good")) + bad)
-    assert f"{tmp_path / 'prompts.jsonl'}:2: " in str(error.value)
-    assert sentence in str(error.value)
-
-
-def test_an_id_may_not_come_twice(tmp_path):
-    with pytest.raises(ConfigError, match=r"prompts\.jsonl:3: id 'q1' is already on line 1"):
-        load(tmp_path, lines(line(), line(id="q2"), line()))
-
-
-def test_an_empty_file_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="holds no prompt"):
-        load(tmp_path, "\n")
-
-
-def test_a_missing_file_and_one_that_is_no_text_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"nowhere\.jsonl"):
-        load_prompts(tmp_path / "nowhere.jsonl", "quality")
-    (tmp_path / "latin.jsonl").write_bytes(b'{"id": "caf\xe9"}')
-    with pytest.raises(ConfigError, match="is no UTF-8 text"):
-        load_prompts(tmp_path / "latin.jsonl", "quality")
-    os.mkfifo(tmp_path / "pipe.jsonl")  # would be waited for
-    with pytest.raises(ConfigError, match=r"pipe\.jsonl: is no file"):
-        load_prompts(tmp_path / "pipe.jsonl", "quality")
+def test_damage_stands_beside_what_any_checker_says():
+    assert check("exact", "42", "You" + 100 * "!")[1].endswith("suspected NaN: 100 times '!' from character 3")
+    assert check("numeric", 42, "think " * 40)[1].endswith("loop: 'think ' 40 times in a row")
+    assert check("contains", "42", "42 \ufffd\ufffd") == (
+        True,
+        "right, but 2 broken characters, the first U+FFFD in '42 ��'",
+    )

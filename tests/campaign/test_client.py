@@ -4,12 +4,14 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
-from campaign.checks import Prompt
-from campaign.client import Ask, Client, Sample
+from campaign.checks import Prompt, Sampling
+from campaign.client import Ask, Client
 from campaign.errors import EngineFailedError, InvalidError
+from campaign.sample import Sample
 from tests.fakes.streams import DONE, Reply, chunk, event, role, serving, usage
 
 KOREAN = "습니다"
@@ -49,11 +51,30 @@ def test_a_chunk_without_tokens_is_no_chunk_of_the_count() -> None:
     assert (found.chunk_tokens, found.finish_reason) == ((1,), "length")
 
 
-def test_reasoning_tokens_count_although_they_are_not_seen() -> None:
-    """D3: the server's usage is the count, the visible text is shorter."""
-    thinking = event({"choices": [{"delta": {"reasoning_content": "생각"}, "token_ids": [1, 2, 3]}]})
-    found = streamed(role(), thinking, chunk("답", [4], "stop"), usage(4), DONE)
-    assert (found.text, len(found.token_ids)) == ("답", 4)
+@pytest.mark.case("D3")
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_tokens_count_although_they_are_not_seen(field: str) -> None:
+    """512 tokens, of which 480 are reasoning; a count of what is visible would say 32."""
+    thinking = [event({"choices": [{"delta": {field: "생각"}, "token_ids": [1] * 48}]})] * 10
+    found = streamed(role(), *thinking, chunk("답", [4] * 32, "stop"), usage(512), DONE)
+    assert (found.text, found.reasoning, found.tokens, found.reasoning_tokens) == ("답", "생각" * 10, 512, 480)
+
+
+@pytest.mark.case("D5")
+@pytest.mark.parametrize(
+    ("pieces", "said", "seen"),
+    [([chunk(" " * 15, range(15), "stop")], 15, 15), ([chunk("", [1]), chunk("답", [2], "stop")], 4, 2)],
+    ids=["fifteen spaces, which another tokenizer calls one token", "a parser that swallows two tokens"],
+)
+def test_the_servers_count_wins_and_what_the_stream_lacks_is_known(pieces, said: int, seen: int) -> None:
+    found = streamed(role(), *pieces, usage(said), DONE)
+    assert (found.tokens, len(found.token_ids)) == (said, seen)
+
+
+@pytest.mark.case("D3")
+def test_an_event_that_is_no_error_does_not_end_an_answer() -> None:
+    named = b"event: message\n" + chunk("안", [7])
+    assert streamed(role(), named, chunk("녕", [8], "stop"), usage(2), DONE).text == "안녕"
 
 
 def test_the_completions_endpoint_is_read_alike() -> None:
@@ -74,6 +95,28 @@ def test_a_chat_prompt_is_sent_greedily_with_token_ids_and_usage_asked_for() -> 
     assert (body["stream"], body["return_token_ids"], body["stream_options"]) == (True, True, {"include_usage": True})
 
 
+def test_a_drawn_prompt_is_sent_as_it_says_and_a_chat_with_the_arguments_of_its_template() -> None:
+    drawn = replace(CHAT, sampling=Sampling(0.8, 0.9, 7))
+    with serving(lambda _: Reply.of(chunk("a", [1]), usage(1), DONE)) as server:
+        told = Client(server.url, "nonce", chat_template={"enable_thinking": False})
+        told.stream(drawn, ASK)
+        told.stream(PLAIN, ASK)
+        chat, plain = (body for _, body in server.asked)
+    assert (chat["temperature"], chat["top_p"], chat["seed"]) == (0.8, 0.9, 7)
+    assert chat["chat_template_kwargs"] == {"enable_thinking": False}
+    assert (plain["temperature"], "chat_template_kwargs" in plain) == (0, False)
+
+
+@pytest.mark.case("H14")
+def test_a_prompt_is_known_by_the_hash_of_its_rendered_tokens_on_either_endpoint() -> None:
+    chat = [event({"choices": [], "prompt_token_ids": ids}) for ids in ([5, 6], [5, 7], [5, 6])]
+    found = [streamed(first, chunk("a", [1]), usage(1), DONE).prompt_hash for first in chat]
+    assert found[0] == found[2] != found[1]
+    plain = event({"choices": [{"index": 0, "text": "a", "token_ids": [1], "prompt_token_ids": [5, 6]}]})
+    assert streamed(plain, usage(1), DONE).prompt_hash == found[0]
+    assert streamed(chunk("a", [1]), usage(1), DONE).prompt_hash == ""
+
+
 def test_a_plain_prompt_goes_to_the_completions_endpoint_with_its_korean_whole() -> None:
     with serving(Reply.of(chunk("a", [1], chat=False), usage(1), DONE)) as server:
         Client(server.url, "nonce").stream(PLAIN, ASK)
@@ -92,6 +135,7 @@ def test_an_engine_with_a_key_is_asked_with_it_everywhere() -> None:
 # H1: Korean over a wire that cuts anywhere
 
 
+@pytest.mark.case("H1")
 @pytest.mark.parametrize("writes_of", [1, 2, 3, 4, 5, 7, 64])
 def test_a_syllable_cut_by_tcp_writes_arrives_whole(writes_of: int) -> None:
     pieces = [role(), *(chunk(KOREAN, [i]) for i in range(5)), usage(5), DONE]
@@ -99,12 +143,14 @@ def test_a_syllable_cut_by_tcp_writes_arrives_whole(writes_of: int) -> None:
     assert found.text == KOREAN * 5
 
 
+@pytest.mark.case("H1")
 def test_a_syllable_cut_between_two_writes_with_a_pause_arrives_whole() -> None:
     data = chunk(KOREAN, [1])
     cut = data.index(KOREAN.encode()) + 4  # after byte 4: inside the second syllable
     assert streamed(data[:cut], 0.05, data[cut:], usage(1), DONE).text == KOREAN
 
 
+@pytest.mark.case("H1")
 def test_a_broken_character_that_the_server_sent_is_kept_for_the_gate() -> None:
     assert streamed(chunk("깊은 \ufffd겼다", [1]), usage(1), DONE).text == "깊은 \ufffd겼다"
 
@@ -114,6 +160,7 @@ def test_escaped_and_plain_korean_are_the_same_text() -> None:
     assert streamed(escaped, usage(1), DONE).text == KOREAN
 
 
+@pytest.mark.case("H1")
 def test_bytes_that_are_no_utf8_are_an_error_and_never_a_replacement_character() -> None:
     with pytest.raises(EngineFailedError, match="no JSON"):
         streamed(b'data: {"choices": [{"delta": {"content": "\xec\x8a"}, "token_ids": [1]}]}\n\n', usage(1), DONE)
@@ -132,6 +179,7 @@ def test_ttft_starts_when_the_prompt_is_sent_and_ends_with_the_first_token() -> 
     assert 0.2 <= found.ttft_s < 1.0
 
 
+@pytest.mark.case("D3")
 def test_decode_seconds_end_with_the_last_token_and_not_with_done() -> None:
     """D3."""
     started = time.monotonic()
@@ -152,11 +200,14 @@ def test_chunks_are_stamped_in_the_order_they_came() -> None:
 # a stream that goes wrong is a failed engine, never slow data
 
 
+@pytest.mark.case("D3", "D7")
 @pytest.mark.parametrize(
     ("pieces", "reply", "sentence"),
     [
         ([event({"error": {"message": "EngineCore died", "code": 500}}), DONE], {}, "p1: .* carried an error.*died"),
         ([chunk("a", [1]), b"event: error\n" + event({"error": "out of KV"}), DONE], {}, "carried an error.*out of KV"),
+        ([chunk("a", [1]), b"event: error\n" + event({"message": "dead"}), DONE], {}, "carried an error.*dead"),
+        ([chunk("a", [1]), b"event: error\ndata: out of KV\n\n", usage(1), DONE], {}, "carried an error: out of KV"),
         ([event(["not an object"])], {}, "before"),
         ([b"data: [1]\n\n", DONE], {}, "carried an error"),
         ([chunk("a", [1]), usage(1)], {}, r"p1: the stream ended before \[DONE\]"),
@@ -164,13 +215,14 @@ def test_chunks_are_stamped_in_the_order_they_came() -> None:
         ([chunk("a", [1])], {"torn": True}, "p1: "),
         ([], {}, r"before \[DONE\], after 0 events"),
         ([b'{"error": "EngineDeadError"}'], {"status": 500}, "/v1/chat/completions answered 500: .*EngineDeadError"),
-        ([chunk("a", [1]), usage(5), DONE], {}, "held 1 token ids, its usage says 5"),
+        ([chunk("a", [1, 2]), usage(1), DONE], {}, "held 2 token ids, its usage says 1"),
         ([chunk("a", [1]), DONE], {}, "usage says None"),
         ([chunk("a", []), usage(0), DONE], {}, "held 0 token ids"),
         ([b"data: {broken\n\n", DONE], {}, "no JSON: .*broken"),
     ],
     ids=[
-        "error event", "error event after text", "list event", "list event before DONE", "no DONE", "torn DONE",
+        "error event", "error event after text", "error event without the word", "error event of plain text",
+        "list event", "list event before DONE", "no DONE", "torn DONE",
         "connection torn", "nothing", "500", "usage mismatch", "no usage", "no tokens", "broken JSON",
     ],
 )  # fmt: skip

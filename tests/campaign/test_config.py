@@ -414,6 +414,7 @@ def test_every_number_with_a_unit_says_it_in_its_name() -> None:
         "max_tokens",
         "repeats",
         "warm_up_requests",
+        "max_warm_up_requests",
         "max_boots",
         "num_speculative_tokens",
         "history_df",

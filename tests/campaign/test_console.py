@@ -14,11 +14,11 @@ from campaign.console import (
     format_gate,
     format_plan,
     format_probe,
-    format_resolution,
     format_verdict,
     format_witness,
     show,
 )
+from campaign.could_see import format_resolution
 from campaign.errors import ExitCode
 from campaign.evidence import WitnessRow
 from campaign.gates.base import GateResult
@@ -154,7 +154,8 @@ def test_a_plan_shows_all_that_will_be_asked(exp8: Campaign) -> None:
         "method dflash, K=5\n",
         "  claim       step_rate: superiority on step_per_s, gate >= +0",
         "  gates       kv, quality, korean, outputs, acceptance, step_rate\n",
-        "  bracket     ABBA BAAB: 8 boots (A is base), about 10 minutes\n",
+        "  bracket     ABBA BAAB ABBA BAAB: 8, 12 or 16 boots (A is base), about 10 to 19 minutes\n",
+        "  looks       after 8, 12 or 16 boots, at 97.8 % each (95.3 % for a margin)",
     )
     assert [line for line in wanted if line not in text] == []
 
@@ -178,7 +179,7 @@ def test_equal_arms_differ_by_nothing(compose) -> None:
 
 @pytest.mark.parametrize(("minutes", "words"), [(0.1, "1 minute"), (1.0, "1 minute"), (2.0, "2 minutes")])
 def test_minutes_are_counted_in_words_that_agree(exp8: Campaign, minutes: float, words: str) -> None:
-    exp8.engine.minutes_per_boot = minutes / 8
+    exp8.engine.minutes_per_boot, exp8.bracket.looks = minutes / 8, []
     assert any(line.endswith(f": 8 boots (A is base), about {words}") for line in format_plan(unmirrored(exp8)))
 
 
@@ -199,7 +200,7 @@ def test_a_probe_shows_the_one_arm_that_it_starts_with_its_notes(compose, tmp_pa
 
 def test_a_mirrored_schedule_is_said_to_be_one(exp8: Campaign) -> None:
     plan = next(p for p in (make(exp8, f"run-{i}") for i in range(64)) if p.flipped)
-    assert "  bracket     BAAB ABBA, mirrored by its coin: 8 boots" in "\n".join(format_plan(plan))
+    assert "  bracket     BAAB ABBA BAAB ABBA, mirrored by its coin: 8, 12 or 16 boots" in "\n".join(format_plan(plan))
 
 
 @pytest.mark.parametrize(

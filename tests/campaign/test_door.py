@@ -1,4 +1,4 @@
-"""The command line as a real process: wrong input is exit 2 and one sentence, before anything runs."""
+"""The command line: wrong input is exit 2 and one sentence, before anything runs (as a real process: test_fuzz)."""
 
 import json
 import re
@@ -61,7 +61,7 @@ WRONG = {  # command line (TREE stands for the folder) -> what the sentence must
     "exp=exp8 arms.base.serve.api_key=s3cret": "secret must not stand in an argument list",
     "exp=exp8 bracket.schedule=ABX": "A, B and spaces, found 'ABX'",
     "exp=exp8 bracket.schedule=AB": "arm and drift are not separable",
-    "exp=exp8 bracket.schedule='ABBA BAAB ABBA'": "12 boots, bracket.max_boots allows 8",
+    "exp=exp8 bracket.schedule='ABBA BAAB ABBA BAAB ABBA'": "20 boots, bracket.max_boots allows 16",
     "boot exp=exp8 arm=nosuch": "arm=nosuch: experiment exp8 has base, candidate",
     "exp=exp8 workload.prompts=/nosuch.jsonl": "/nosuch.jsonl: cannot be read",
     "exp=exp8 workload.prompts=TREE/broken.jsonl": "broken.jsonl:2: is no JSON",
@@ -75,7 +75,7 @@ WRONG = {  # command line (TREE stands for the folder) -> what the sentence must
     "resume no-such-run": "no run no-such-run",
 }
 
-WRONG_TOO = {  # the same way in, without a process each
+WRONG_TOO = {  # the same way in, by what is composed
     "exp=exp8 +nosuch=1": "nosuch",
     "exp=exp8 engine=nosuch": "engine/nosuch.*reference_cpu",
     "exp=exp8 arms.base.knobs.async_dflash=1": "no staged overlay declares knob 'async_dflash'",
@@ -103,9 +103,9 @@ WRONG_TOO = {  # the same way in, without a process each
 
 
 @pytest.mark.parametrize("line", WRONG, ids=lambda line: line or "nothing asked")
-def test_wrong_input_is_exit_2_and_one_sentence(command, tree: Path, line: str) -> None:
+def test_wrong_input_is_exit_2_and_one_sentence(asked, tree: Path, line: str) -> None:
     words = shlex.split(line.replace("TREE", str(tree)))
-    done = command(*words) if words[:1] in (["resume"], ["rseume"]) else command(*words, "dry_run=true")
+    done = asked(*words) if words[:1] in (["resume"], ["rseume"]) else asked(*words, "dry_run=true")
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"config \(2\): [^\n]+\n", done.stderr), done.stderr
     assert re.search(WRONG[line], done.stderr), done.stderr
@@ -144,6 +144,8 @@ FAMILY_F = [  # case, command line, what the sentence must say: the bug bank's o
     ("F14", "exp=exp8 arms.base.serve.tokenizer=None", "tokenizer: found the text 'None', .*write null for nothing"),
     ("F14", "exp=exp8 engine.env.X=None", r"engine\.env\.X: found the text 'None'; write null to unset it"),
     ("F14", "exp=exp8 tracking.uri=None", r"tracking\.uri: found the text 'None'; write null for nothing"),
+    ("F14", """exp=exp8 model.chat_template.x='"false"'""", "found the text 'false', which a template reads as true"),
+    ("F10", "exp=exp8 gates.korean.claimed_below_pct=0", r"claimed_below_pct: found 0, wanted 0\.01 to 99\.99"),
 ]  # fmt: skip
 
 
@@ -183,10 +185,10 @@ def test_text_of_the_environment_is_decoded_and_the_decoded_value_is_recorded(co
 
 
 def test_wrong_input_leaves_nothing_behind(command, tmp_path: Path) -> None:
-    before = sorted(path.name for path in (ROOT / "runs").glob("*"))
+    before = sorted(path.name for path in (ROOT / "runs").glob("exp8*"))
     command("exp=exp8", "bracket.schedule=AB")
     assert list((tmp_path / "cwd").iterdir()) == []
-    assert sorted(path.name for path in (ROOT / "runs").glob("*")) == before
+    assert sorted(path.name for path in (ROOT / "runs").glob("exp8*")) == before
 
 
 def test_equal_arms_are_invalid_before_anything_runs(command) -> None:
@@ -207,6 +209,12 @@ def test_a_fault_of_ours_is_70_and_never_looks_like_a_fail(python) -> None:
     assert "fault (70): a fault of ours" in done.stderr
 
 
+def test_mlflow_is_not_imported_before_a_tracker_is_asked_for(python) -> None:
+    """Two seconds of every run that keeps its results on disk."""
+    done = python("-c", "import sys, campaign.verbs; sys.exit('mlflow' in sys.modules)")
+    assert done.returncode == 0, done.stderr
+
+
 # options and overrides
 
 
@@ -215,9 +223,9 @@ def test_a_fault_of_ours_is_70_and_never_looks_like_a_fail(python) -> None:
     ["exp=yaml_text dry_run=true --config-dir TREE", "--config-dir TREE exp=yaml_text dry_run=true",
      "exp=yaml_text --config-dir=TREE dry_run=true"],
 )  # fmt: skip
-def test_options_and_overrides_may_come_in_any_order(command, tree: Path, line: str) -> None:
+def test_options_and_overrides_may_come_in_any_order(asked, tree: Path, line: str) -> None:
     (tree / "exp" / "yaml_text.yaml").write_text(HEAD + 'arms: {candidate: {knobs: {async_dflash: "0"}}}\n')
-    done = command(*shlex.split(line.replace("TREE", str(tree))))
+    done = asked(*shlex.split(line.replace("TREE", str(tree))))
     assert (done.returncode, done.stderr) == (0, "")
     assert "knob async_dflash=0" in done.stdout
 

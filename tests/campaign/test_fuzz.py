@@ -18,7 +18,7 @@ from campaign.config import ROOT
 from campaign.errors import ExitCode
 
 HEAD = "# @package _global_\ndefaults:\n  - exp8\n  - _self_\n"
-EXAMPLES = 40
+EXAMPLES = 20
 ANSWERS = (ExitCode.PASS, ExitCode.CONFIG, ExitCode.INVALID)  # a plan, a mistake, arms that ask for the same
 SENTENCE = re.compile(r"(config \(2\)|invalid \(5\)): [^\n]+\n")
 GROUPS = ["exp", "engine", "model", "launcher", "workload", "bracket", "gates", "tracking", "host"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from campaign.door import run_reference
 from campaign.errors import ConfigError
 from campaign.inspection import look_into
 
@@ -26,7 +27,7 @@ USELESS = LINE.format(length=1.02, accepted=20, drafted=3000, rates="0.012, 0.00
 
 
 @pytest.fixture
-def inspect(command, tmp_path):
+def inspect(asked, tmp_path):
     """inspect(*lines, given=..., argv=...): the verb on a log of these lines beside env.json and argv.json."""
 
     def run(*lines, given=None, argv=None):
@@ -35,13 +36,13 @@ def inspect(command, tmp_path):
         for name, content in (("env.json", given), ("argv.json", argv)):
             if content is not None:
                 (tmp_path / name).write_text(json.dumps(content))
-        return command("inspect", str(log))
+        return asked("inspect", str(log))
 
     return run
 
 
-def test_a_real_log_is_read_and_what_it_says_after_its_stop_is_no_failure(command):
-    done = command("inspect", str(SAMPLES / "engine_base.log"))
+def test_a_real_log_is_read_and_what_it_says_after_its_stop_is_no_failure(asked):
+    done = asked("inspect", str(SAMPLES / "engine_base.log"))
     assert done.returncode == 0, done.stderr
     for words in (
         "method dflash, K=5",
@@ -56,8 +57,8 @@ def test_a_real_log_is_read_and_what_it_says_after_its_stop_is_no_failure(comman
 
 
 @pytest.mark.parametrize("name", ["metrics_base.txt", "metrics_async.txt"])
-def test_a_real_scrape_is_read_under_our_names(command, name):
-    done = command("inspect", str(SAMPLES / name))
+def test_a_real_scrape_is_read_under_our_names(asked, name):
+    done = asked("inspect", str(SAMPLES / name))
     assert done.returncode == 0, done.stderr
     assert "engines 0" in done.stdout
     assert "decode_s" in done.stdout
@@ -217,10 +218,10 @@ def test_renamed_metrics_several_engines_and_counters_that_disagree_are_told(tmp
     ],
     ids=["a table", "nothing", "a binary", "a broken scrape"],
 )
-def test_a_file_that_is_neither_is_a_configuration_error(command, tmp_path, content, words):
+def test_a_file_that_is_neither_is_a_configuration_error(asked, tmp_path, content, words):
     file = tmp_path / "file.txt"
     file.write_bytes(content)
-    done = command("inspect", str(file))
+    done = asked("inspect", str(file))
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -293,3 +294,56 @@ def test_neither_tracker_nor_plotter_is_imported_for_a_file(python):
         "print({'mlflow', 'matplotlib', 'scipy.stats'} & set(sys.modules))"
     )
     assert python("-c", code).stdout.splitlines()[-1] == "set()"
+
+
+def test_with_json_there_is_one_document_on_stdout_and_nothing_else(command):
+    files = [str(SAMPLES / name) for name in ("engine_base.log", "metrics_base.txt")]
+    done = command("inspect", *files, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert [finding["kind"] for finding in told["findings"]] == ["log", "metrics", "together"]
+    assert told["findings"][1]["numbers"]["acceptance_pos1_pp"] == pytest.approx(36.1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--jason", "engine_base.log"], "inspect has no option --jason; there is --json"),
+        (["engine_base.log", "nosuch.log"], "no such file or run"),
+        ([], "inspect takes one run id"),
+    ],
+    ids=["an option", "a file that is not there", "nothing"],
+)
+def test_a_wrong_word_after_inspect_is_told(words, told):
+    with pytest.raises(ConfigError, match=told):
+        run_reference("inspect", [str(SAMPLES / word) if word.endswith(".log") else word for word in words])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("near.json", {"claim": {}, "letters": "ABBA"}, "as a record it lacks readings"),
+        ("texts.jsonl", {"text": "x", "finish_reason": 1}, "texts.jsonl:1: text, prompt and finish_reason are texts"),
+        ("stream.json", {"chunks": [[1, 0]]}, "wanted a chunk or more, each with its time and one token"),
+        ("stream.json", {"chunks": [[2, 1], [1, 1]]}, "is before that of the chunk before it"),
+        ("result.json", {"run_id": "x", "verdict": "WON", "gates": []}, "verdict is 'WON', wanted PASS, FAIL"),
+    ],
+    ids=["nearly a record", "an answer", "a chunk without tokens", "time goes back", "a word"],
+)
+def test_json_of_a_known_kind_is_read_strictly(tmp_path, name, content, told):
+    (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(ConfigError, match=told):
+        look_into(tmp_path / name)
+
+
+def test_answers_that_are_no_utf8_are_not_mended_into_corruption(tmp_path):
+    (tmp_path / "texts.jsonl").write_bytes(b'{"text": "\xec\x8a", "finish_reason": "stop"}')
+    with pytest.raises(ConfigError, match="is no UTF-8"):
+        look_into(tmp_path / "texts.jsonl")
+
+
+def test_a_benchmark_in_which_all_answered_is_still_one_run_of_one_arm(tmp_path):
+    (tmp_path / "bench.json").write_text(json.dumps({"completed": 100, "num_prompts": 100, "output_throughput": 44.0}))
+    found = look_into(tmp_path / "bench.json")
+    assert found.code == 3
+    assert "no interval" in found.lines[-1]

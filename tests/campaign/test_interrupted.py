@@ -19,6 +19,7 @@ PASS_OR_SCREEN, FAIL, INTERRUPTED = (0, 3), 1, 130
 FAKES = ROOT / "tests" / "fakes" / "overlays"
 TOTAL = 124549
 SMI = """#!/bin/sh
+case "$*" in *loop-ms*) exit 0;; esac  # the watch over a boot; here only memory is told
 n=$(($(cat {state}/n) + 1))
 case "$*" in *compute-apps*) ;; *)
   echo $n > {state}/n; line=$(sed -n "${{n}}p" {state}/used)

@@ -63,9 +63,9 @@ def test_a_plan_that_is_none_says_what_is_missing(folder: RunFolder, content: An
 
 
 @pytest.mark.parametrize(("verb", "content"), [("inspect", "[]"), ("resume", "{}"), ("import", '{"config": null}')])
-def test_no_verb_falls_over_a_plan_that_is_none(command, folder: RunFolder, verb: str, content: str) -> None:
+def test_no_verb_falls_over_a_plan_that_is_none(asked, folder: RunFolder, verb: str, content: str) -> None:
     folder.plan.write_text(content)
-    done = command(verb, str(folder.path))
+    done = asked(verb, str(folder.path))
     assert done.returncode == 2, done.stdout + done.stderr
     assert "plan.json" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,20 +1,38 @@
 """The whole line on the fake engine: real processes, sockets, stages, journal and SQLite; only the model is made up."""
 
+import http.server
 import json
 import os
 import signal
 import socket
 import subprocess
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
 
+from campaign.inspection import look_into
 from tests.fakes.line import ROOT, WAIT_S, Line, finished_boots, gates, marked, until
+from tests.fakes.ports import free_port
 
+Done = subprocess.CompletedProcess[str]
 SIX = ["KV", "quality", "Korean", "outputs", "accept pos1", "step/s"]
 
 
+def rejudged_alike(run: Path, told: str) -> list[str]:
+    """The claims of a run's records; each is judged again to the line that the run told, and that the file keeps."""
+    records = sorted((run / "records").glob("*.json"))
+    for file in records:
+        found = look_into(file)
+        line = found.rows[0][1]
+        assert line in told
+        assert ("", "  as the run told it") in found.rows, found.lines
+    return [file.stem for file in records]
+
+
+@pytest.mark.alone
 def test_a_real_gain_passes_all_six_gates_and_lies_in_mlflow(line: Line) -> None:
     done = line.run("fake8", f"tracking.uri=sqlite:///{line.folder}/mlflow.db")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -25,31 +43,42 @@ def test_a_real_gain_passes_all_six_gates_and_lies_in_mlflow(line: Line) -> None
     assert experiment is not None
     levels = [run.data.tags["level"] for run in client.search_runs([experiment.experiment_id])]
     assert sorted(levels) == ["boot"] * 8 + ["campaign", "experiment"]
+    assert rejudged_alike(line.only_run(), done.stdout) == ["acceptance", "step_rate"]
 
 
-def test_a_run_leaves_the_folder_that_the_house_describes(line: Line) -> None:
-    line.run("fake8", "bracket.schedule=ABA")
-    run = line.only_run()
+@pytest.fixture(scope="module")
+def screen(tmp_path_factory: pytest.TempPathFactory, stage_cache: Path) -> Iterator[tuple[Line, Done]]:
+    """A finished screen; the tests that take it only look at it."""
+    line = Line(tmp_path_factory.mktemp("screen"), stage_cache, free_port())
+    yield line, line.run("fake8", "bracket.schedule=ABA")
+    assert line.left_behind() == []
+
+
+def test_a_run_leaves_the_folder_that_the_house_describes(screen: tuple[Line, Done]) -> None:
+    run = screen[0].only_run()
     names = {p.name for p in run.iterdir()} - {".lock"}
-    assert names == {"plan.json", "journal.jsonl", "boots", "result.json", "report.md", "report.html", "overlays.json"}
+    files = {"plan.json", "journal.jsonl", "result.json", "report.md", "report.html", "overlays.json"}
+    assert names == files | {"boots", "records"}
     boot = {p.name for p in sorted((run / "boots").iterdir())[0].iterdir()}
     wanted = {"argv.json", "env.json", "engine.log", "metrics-before.txt", "metrics-after.txt"}
     assert wanted | {"samples.jsonl", "texts.jsonl", "verdicts.json", "reports"} <= boot
 
 
-def test_a_screen_is_never_a_verdict(line: Line) -> None:
-    done = line.run("fake8", "bracket.schedule=ABA")
+def test_a_screen_is_never_a_verdict(screen: tuple[Line, Done]) -> None:
+    _, done = screen
     assert done.returncode == 3
     assert "no error bar yet" in done.stdout
     assert done.stdout.rstrip().endswith("verdict INCONCLUSIVE (3)")
 
 
+@pytest.mark.alone
 def test_equal_arms_pass_no_difference(line: Line) -> None:
     done = line.run("fake_aa")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no difference shown" in done.stdout
 
 
+@pytest.mark.alone
 def test_a_slower_step_fails_its_gate_by_name_and_no_other(line: Line) -> None:
     done = line.run("fake8", "arms.candidate.overlays=[fake_async,fake_slow]", "claims.step_rate.gate_pct=-5")
     assert done.returncode == 1, done.stdout + done.stderr
@@ -133,18 +162,51 @@ def test_a_run_that_still_runs_is_not_resumed(line: Line) -> None:
     assert "verdict INCONCLUSIVE (3)" in out
 
 
-def test_a_dead_tracker_loses_nothing_and_the_results_are_imported_later(line: Line) -> None:
-    done = line.run("fake8", "bracket.schedule=ABA", f"tracking.uri=http://127.0.0.1:{line.port + 1}")
+@pytest.mark.case("G7", "G10", "G2")
+def test_a_tracker_that_refuses_us_loses_nothing_and_the_results_are_imported_later(line: Line) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), RefusingTracker) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = line.run("fake8", "bracket.schedule=ABA", f"tracking.uri=http://127.0.0.1:{server.server_port}")
+        server.shutdown()
     assert done.returncode == 3, done.stdout + done.stderr
     assert "nothing is lost" in done.stdout
-    run = line.only_run()
-    plan = json.loads((run / "plan.json").read_text())
-    plan["config"]["tracking"]["uri"] = f"sqlite:///{line.folder}/mlflow.db"
-    (run / "plan.json").write_text(json.dumps(plan))
-    words = line.command("import", str(run))
-    imported = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "--allowed-hosts" in done.stdout
+    uri = f"sqlite:///{line.folder}/mlflow.db"
+    refused = brought_in(line, "--supersedes", "nowhere", f"tracking.uri={uri}")
+    assert refused.returncode == 2, refused.stdout + refused.stderr
+    assert "there is no run nowhere in the tracker" in refused.stderr
+    imported = brought_in(line, str(line.only_run()), f"tracking.uri={uri}")  # the same twice: both are tried
     assert imported.returncode == 0, imported.stdout + imported.stderr
-    assert MlflowClient(f"sqlite:///{line.folder}/mlflow.db").get_experiment_by_name("fake8") is not None
+    assert imported.stdout.count("mlflow  experiment fake8") == 2
+    assert MlflowClient(uri).get_experiment_by_name("fake8") is not None
+
+
+def brought_in(line: Line, *more: str) -> "subprocess.CompletedProcess[str]":
+    words = line.command("import", str(line.only_run()), *more)
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+class RefusingTracker(http.server.BaseHTTPRequestHandler):
+    """A tracker behind a host check that does not know our address."""
+
+    def refuse(self) -> None:
+        """Read nothing; 403."""
+        self.send_response(403)
+        self.end_headers()
+        self.wfile.write(b"Invalid Host header - possible DNS rebinding attack detected")
+
+    do_GET = do_POST = refuse  # noqa: N815  named by http.server
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.case("G9")
+def test_a_file_store_is_refused_before_the_first_boot(line: Line, tmp_path: Path) -> None:
+    done = line.run("fake8", f"tracking.uri={(tmp_path / 'mlruns').as_uri()}")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "set tracking.uri=sqlite:////absolute/path/mlflow.db" in done.stderr
+    assert not list(line.folder.glob("*/boots"))
 
 
 def test_an_unexpected_error_is_seventy_and_never_looks_like_a_fail(line: Line) -> None:
@@ -155,12 +217,15 @@ def test_an_unexpected_error_is_seventy_and_never_looks_like_a_fail(line: Line) 
     assert "a fault of ours" in done.stderr
 
 
-def test_inspect_shows_what_a_run_found(line: Line) -> None:
-    line.run("fake8", "bracket.schedule=ABA")
+def test_inspect_shows_what_a_run_found(screen: tuple[Line, Done]) -> None:
+    line, _ = screen
     words = line.command("inspect", str(line.only_run()))
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "boot 3/3" in done.stdout
+    done = subprocess.run([*words, "--json"], cwd=ROOT, capture_output=True, text=True, check=False)
+    kinds = [found["kind"] for found in json.loads(done.stdout)["findings"]]
+    assert (done.returncode, kinds) == (3, ["result", "record", "record"])
 
 
 def test_a_patch_without_a_knob_never_passes_because_nothing_shows_that_it_works(line: Line) -> None:
@@ -184,8 +249,8 @@ def test_a_stage_that_is_edited_between_two_boots_is_drift_and_gives_no_verdict(
     assert "verdict" not in told.splitlines()[-1]
 
 
-def test_a_run_without_a_tracker_is_imported_beside_the_runs(line: Line) -> None:
-    line.run("fake8", "bracket.schedule=ABA")
+def test_a_run_without_a_tracker_is_imported_beside_the_runs(screen: tuple[Line, Done]) -> None:
+    line, _ = screen
     words = line.command("import", str(line.only_run()))
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -25,8 +25,8 @@ def test_nothing_asked_shows_the_help_and_is_no_success(command) -> None:
 
 
 @pytest.mark.parametrize("line", [["exp=exp8", "--help"], ["boot", "--help"]], ids=" ".join)
-def test_help_is_shown_wherever_it_is_asked_for(command, line: list[str]) -> None:
-    done = command(*line)
+def test_help_is_shown_wherever_it_is_asked_for(asked, line: list[str]) -> None:
+    done = asked(*line)
     assert (done.returncode, done.stdout) == (0, HELP)
 
 

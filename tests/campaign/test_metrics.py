@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaign.client import Sample
 from campaign.errors import InvalidError
 from campaign.evidence import DraftCounts
 from campaign.metrics import Counters, clock_gap, draft_counts, identity_gap, parse
+from campaign.sample import Sample
 from tests.fakes.streams import SECOND, sample
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
@@ -75,6 +75,7 @@ def test_real_tokens_are_what_real_drafts_explain() -> None:
 # family B
 
 
+@pytest.mark.case("B3")
 def test_engines_of_one_server_are_summed_and_gaps_are_zero() -> None:
     """B3: two engines, labels out of order, one with two digits."""
     found = parse(
@@ -88,6 +89,7 @@ def test_engines_of_one_server_are_summed_and_gaps_are_zero() -> None:
     assert found.accepted() == (100, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1)
 
 
+@pytest.mark.case("B3", "B7")
 def test_engines_of_one_server_are_kept_apart_too() -> None:
     found = parse(text((DRAFTS, 'engine="0"', 7), (DRAFTS, 'engine="1"', 3)))
     assert ({engine: row["drafts"] for engine, row in found.by_engine.items()}) == {"0": 7, "1": 3}
@@ -101,6 +103,7 @@ def test_samples_of_one_engine_that_differ_in_another_label_are_summed() -> None
     assert found.total("finished") == 9
 
 
+@pytest.mark.case("B3")
 def test_created_samples_are_no_counters() -> None:
     """B3: `_created` is exposed as a gauge family of its own, near 1.75e9."""
     created = "# TYPE vllm:spec_decode_num_drafts_created gauge\n" + (
@@ -115,6 +118,7 @@ def test_created_samples_are_no_counters() -> None:
 OLD, NEW = "vllm:gpu_prefix_cache_hits_total", "vllm:prefix_cache_hits_total"
 
 
+@pytest.mark.case("B1")
 @pytest.mark.parametrize(
     ("lines", "hits"),
     [
@@ -132,16 +136,42 @@ def test_a_renamed_metric_is_read_by_its_newest_name_and_never_summed(lines, hit
     assert parse(text(*lines)).total("prefix_hits") == hits
 
 
+@pytest.mark.case("B1")
 def test_a_missing_metric_is_invalid_and_never_zero() -> None:
     """B1: neither name."""
     with pytest.raises(InvalidError, match=r"metric missing: .*vllm:prefix_cache_hits_total, vllm:gpu_prefix_cache"):
         parse(text((DRAFTS, 'engine="0"', 7))).total("prefix_hits")
 
 
+def untyped(*lines: tuple[str, str, float]) -> str:
+    """As `text`, of what is no counter."""
+    return "".join(f"{name}{{{labels}}} {value}\n" for name, labels, value in lines)
+
+
+USAGE = ("vllm:gpu_cache_usage_perc", "vllm:kv_cache_usage_perc")
+TOKEN_S = ("vllm:time_per_output_token_seconds_sum", "vllm:request_time_per_output_token_seconds_sum")
+
+
+@pytest.mark.case("B1", "B7")
+@pytest.mark.parametrize(("values", "found"), [((0.2, None), 0.2), ((None, 0.3), 0.3), ((0.2, 0.3), 0.3)])
+def test_a_gauge_and_a_histogram_that_were_renamed_are_read_by_their_newest_name(values, found: float) -> None:
+    for names, read in ((USAGE, lambda c: c.highest("kv_usage")), (TOKEN_S, lambda c: c.total("token_s"))):
+        lines = [(name, 'engine="0"', value) for name, value in zip(names, values, strict=True) if value is not None]
+        assert read(parse(untyped(*lines))) == found
+
+
+@pytest.mark.case("B1", "B7")
+def test_a_gauge_of_several_engines_is_their_largest_and_a_missing_one_is_never_zero() -> None:
+    assert parse(untyped((USAGE[1], 'engine="1"', 0.7), (USAGE[1], 'engine="0"', 0.2))).highest("kv_usage") == 0.7
+    with pytest.raises(InvalidError, match=r"metric missing: .*vllm:kv_cache_usage_perc, vllm:gpu_cache_usage_perc"):
+        parse(text((DRAFTS, 'engine="0"', 7))).highest("kv_usage")
+
+
 def test_an_engine_without_speculation_has_no_draft_counts() -> None:
     assert draft_counts(parse(text(("vllm:generation_tokens_total", 'engine="0"', 7)))) is None
 
 
+@pytest.mark.case("B9")
 def test_no_drafts_in_the_window_is_no_rate_at_all() -> None:
     """B9, B11: no exception, no 0 %, no NaN."""
     still = draft_counts(real("base").since(real("base")))
@@ -154,6 +184,7 @@ def test_text_that_is_not_prometheus_is_invalid() -> None:
         parse('vllm:x{engine="0" 1\n')
 
 
+@pytest.mark.case("D12")
 def test_running_requests_of_all_engines_are_summed() -> None:
     """D12."""
     name = "vllm:num_requests_running"
@@ -170,6 +201,7 @@ def test_a_window_is_the_difference_of_two_scrapes() -> None:
     assert draft_counts(after.since(before)) == DraftCounts(60, (42, 4))
 
 
+@pytest.mark.case("B8")
 @pytest.mark.parametrize(
     "scrapes", [(1000, 240), (1100, 30)], ids=["several processes answer in turn", "a restart within the window"]
 )
@@ -185,6 +217,7 @@ def test_accepted_tokens_that_fell_give_no_rate() -> None:
         Counters({"0": {}}, {"0": {1: 5.0}}).since(Counters({"0": {}}, {"0": {1: 9.0}}))
 
 
+@pytest.mark.case("B3")
 def test_an_engine_that_stops_reporting_is_named() -> None:
     """B3."""
     both = Counters({"0": {"drafts": 1.0}, "1": {"drafts": 1.0}})

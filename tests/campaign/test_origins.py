@@ -296,9 +296,9 @@ def test_the_dry_run_says_what_the_shell_has_for_nothing(command) -> None:
     assert "knob async_dflash=1 (VLLM_GLM53_ASYNC_DFLASH; experiment exp8)" in done.stdout
 
 
-def test_the_dry_run_shows_every_value_with_who_wrote_it_and_what_it_goes_over(command, tmp_path: Path) -> None:
+def test_the_dry_run_shows_every_value_with_who_wrote_it_and_what_it_goes_over(asked, tmp_path: Path) -> None:
     (tmp_path / "team.env").write_text("MAX_MODEL_LEN=8192\nPREFIX_CACHE=0\nNCCL_DEBUG=INFO\n")
-    done = command("exp=exp8", "dry_run=true", f"engine.profile={tmp_path}/team.env", "engine.serve.max_model_len=4096")
+    done = asked("exp=exp8", "dry_run=true", f"engine.profile={tmp_path}/team.env", "engine.serve.max_model_len=4096")
     assert (done.returncode, done.stderr) == (0, "")
     for line in (
         "serve --max-model-len 4096 (command line; over profile team.env:1 8192; over engine reference_cpu 2048)",

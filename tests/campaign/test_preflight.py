@@ -19,6 +19,7 @@ from campaign.config import Arm, Campaign
 from campaign.errors import ConfigError, DriftError, ExitCode, HostUnfitError, InvalidError
 from campaign.plan import Plan, make
 from campaign.preflight import fitting_base, preflight
+from tests.fakes.ports import free_port
 
 FAKES = Path(__file__).resolve().parents[1] / "fakes"
 WATCHED = "vllm/envs.py"
@@ -27,9 +28,7 @@ WATCHED = "vllm/envs.py"
 @pytest.fixture
 def port() -> int:
     """A port that nobody holds."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture

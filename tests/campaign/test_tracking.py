@@ -1,12 +1,9 @@
 """Twin of campaign.tracking, on real SQLite. Cases G1 to G12."""
 
+import hashlib
 import http.server
 import os
-import shutil
 import socket
-import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -14,14 +11,15 @@ from pathlib import Path
 
 import mlflow
 import pytest
-from mlflow.entities import ViewType
+from mlflow.entities import Metric, ViewType
 from mlflow.tracking import MlflowClient
 
 from campaign.errors import TrackingError
 from campaign.gates.base import GateResult
 from campaign.gates.step_rate import StepRate
 from campaign.tracking import publish, ready
-from campaign.tracking.projection import common_tags
+from campaign.tracking.numbers import logged
+from campaign.tracking.store import failures_told, open_store
 from campaign.tracking.upload import MAX_BYTES
 from tests.fakes.campaign import campaign, run_folder
 from tests.fakes.evidence import bracket, died, step_rate, whole
@@ -30,24 +28,7 @@ from verdict.words import Verdict
 # MLflow 3.17 uses a loader that SQLAlchemy 2.1 will drop.
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")
 
-ROOT = Path(__file__).resolve().parents[2]
 EMPTY = bracket("AB", metrics={"step_per_s": [100.0, 104.0]})
-
-
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory):
-    """A database with its tables, made once: the migrations take seconds."""
-    folder = tmp_path_factory.mktemp("mlflow")
-    ready(f"sqlite:///{folder / 'first.db'}")
-    with closing(sqlite3.connect(folder / "first.db")) as made, closing(sqlite3.connect(folder / "copy.db")) as copy:
-        made.backup(copy)
-    return folder / "copy.db"
-
-
-@pytest.fixture
-def uri(prepared, tmp_path):
-    shutil.copy(prepared, tmp_path / "mlflow.db")
-    return f"sqlite:///{tmp_path / 'mlflow.db'}"
 
 
 @pytest.fixture
@@ -100,6 +81,7 @@ def test_numbers_are_metrics_and_the_boots_are_a_series_under_another_name(uri, 
     assert [(m.step, m.value) for m in series] == [(1, 100.0), (2, 104.0)]
 
 
+@pytest.mark.case("G5")
 def test_the_whole_configuration_is_an_artifact_and_its_digest_a_parameter(uri, folder):
     links = publish(folder, campaign(hypothesis="x" * 9000), EMPTY, results(), Verdict.PASS, uri)
     other = publish(
@@ -121,6 +103,7 @@ def test_the_environment_of_an_engine_is_never_uploaded(uri, folder):
     assert artifacts(uri, links.boot_run_ids[0]) == {"engine.log"}
 
 
+@pytest.mark.case("G11")
 def test_a_link_out_of_the_folder_and_a_strange_name_are_not_uploaded(uri, folder, tmp_path):
     (tmp_path / "secret").write_text("token")
     boot = folder / "boots" / "01-A"
@@ -133,6 +116,7 @@ def test_a_link_out_of_the_folder_and_a_strange_name_are_not_uploaded(uri, folde
     assert "report.md" not in artifacts(uri, links.campaign_run_id)
 
 
+@pytest.mark.case("G11")
 def test_a_boot_folder_that_leads_elsewhere_is_not_uploaded(uri, folder, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     (folder / "boots" / "01-A").rename(elsewhere)
@@ -150,6 +134,7 @@ def test_of_a_big_log_the_end_is_kept(uri, folder, tmp_path):
     assert kept.read_text().endswith("last line 한국어\n")
 
 
+@pytest.mark.case("G1", "G2")
 def test_numbers_that_mlflow_would_bend_are_left_out_and_a_tag_says_so(uri, folder):
     bent = bracket("AB", metrics={"a": [float("inf"), 1.0], "b": [float("nan"), 1.0], "c": [2.0, 1.0]})
     links = publish(folder, campaign(), bent, results(), Verdict.PASS, uri)
@@ -158,6 +143,7 @@ def test_numbers_that_mlflow_would_bend_are_left_out_and_a_tag_says_so(uri, fold
     assert run.data.tags["left_out.a"] == "inf is no finite number"
 
 
+@pytest.mark.case("G8")
 def test_names_outside_mlflows_alphabet_neither_collide_nor_lose_the_batch(uri, folder):
     names = ["acc@1", "acc_1", "acc[0]", "p95(ms)", "/a", "a//b", "한국어", "x" * 300, "fine"]
     odd = bracket("AB", metrics={name: [float(i), 0.0] for i, name in enumerate(names)})
@@ -167,12 +153,22 @@ def test_names_outside_mlflows_alphabet_neither_collide_nor_lose_the_batch(uri, 
     assert run.data.metrics["acc_1"] == 1
 
 
+@pytest.mark.case("G6")
 def test_published_twice_the_runs_are_not_doubled(uri, folder):
     publish(folder, campaign(), replace(EMPTY, boots=EMPTY.boots[:1]), results(), Verdict.INCONCLUSIVE, uri)
     links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
     tree = by_level(uri, links)
     assert [len(tree[level]) for level in ("campaign", "experiment", "boot")] == [1, 1, 2]
     assert tree["campaign"][0].data.tags["verdict"] == "PASS"
+    (before,) = (r for r in runs(uri, links.experiment_id, ViewType.DELETED_ONLY) if r.data.tags["level"] == "campaign")
+    assert before.info.status == "KILLED"
+    assert tree["campaign"][0].data.tags["replaces"] == before.info.run_id
+
+
+def test_a_run_that_is_imported_later_stands_at_its_own_time(uri, folder):
+    (folder / "journal.jsonl").write_text('{"event": "note", "time_unix_s": 1700000000.5}\n')
+    links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
+    assert MlflowClient(uri).get_run(links.campaign_run_id).info.end_time == 1700000000500
 
 
 def test_another_campaign_of_the_same_experiment_is_left_alone(uri, folder, tmp_path):
@@ -182,6 +178,7 @@ def test_another_campaign_of_the_same_experiment_is_left_alone(uri, folder, tmp_
     assert len(by_level(uri, second)["campaign"]) == 2
 
 
+@pytest.mark.case("G4")
 @pytest.mark.parametrize(
     ("evidence", "status"),
     [
@@ -235,10 +232,55 @@ def test_texts_from_an_engine_do_no_harm(uri, folder):
     assert tags["fact.a:40:b"] == "?"
 
 
+@pytest.mark.case("G5", "G8")
+def test_a_long_text_is_whole_in_an_artifact_and_a_name_that_no_tracker_takes_costs_nothing_else(uri, tmp_path):
+    texts = ["y" * 9000, "y" * 8999 + "z"]
+    for name, text in zip(["a", "b"], texts, strict=True):
+        evidence = bracket("AB", at={2: died(facts={"long": text, "n" * 300: "x"})})
+        links = publish(run_folder(tmp_path / name), campaign(), evidence, results(), Verdict.FAIL, uri)
+        tags = MlflowClient(uri).get_run(links.boot_run_ids[1]).data.tags
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        assert f"9000 characters, sha256 {digest}" in tags["fact.long"]
+        assert any("1 to 250 characters" in value for key, value in tags.items() if key.startswith("left_out."))
+        (kept,) = (entry.path for entry in MlflowClient(uri).list_artifacts(links.boot_run_ids[1], "long"))
+        assert kept in tags["fact.long"]
+    assert {path.read_text() for path in tmp_path.rglob("long/*.txt")} == set(texts)
+
+
+@pytest.mark.case("G5")
+def test_a_parameter_that_is_too_long_is_an_error_and_never_cut(uri):
+    client = open_store(uri)
+    run = client.create_run("0")
+    with pytest.raises(TrackingError, match="exceeds the maximum length"), failures_told(uri):
+        client.log_param(run.info.run_id, "a", "x" * 6001)
+    assert client.get_run(run.info.run_id).data.params == {}
+
+
+@pytest.mark.case("G8")
+def test_a_name_that_the_server_refuses_costs_its_own_number_only(uri):
+    client = open_store(uri)
+    run = client.create_run("0").info.run_id
+    metrics = [Metric(key, 1.0, 0, 0) for key in ("fine", "a//b", "also/fine")]
+    told = logged(client, run, metrics)
+    assert set(client.get_run(run).data.metrics) == {"fine", "also/fine"}
+    assert [text.partition(" was")[0] for text in told.values()] == ["a//b"]
+
+
+@pytest.mark.case("G6")
+def test_values_have_one_spelling_whatever_was_typed(uri, folder, compose):
+    typed = [compose("exp=exp8", f"claims.step_rate.gate_pct={text}", "tracking=none") for text in ("5", "5.0", "5e0")]
+    links = [
+        publish(run_folder(folder / str(n)), one, EMPTY, results(), Verdict.PASS, uri) for n, one in enumerate(typed)
+    ]
+    params = [MlflowClient(uri).get_run(link.campaign_run_id).data.params["config_sha256"] for link in links]
+    assert len(set(params)) == 1
+
+
+@pytest.mark.case("G2", "G12")
 def test_a_failure_in_the_middle_leaves_the_earlier_runs_and_nothing_new(uri, folder):
     publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
     broken = replace(EMPTY, boots=(EMPTY.boots[0], replace(EMPTY.boots[1], metrics={"a": "no number"})))
-    with pytest.raises(TypeError):
+    with pytest.raises(TrackingError, match=r"TypeError.*the results are on disk"):
         publish(folder, campaign(), broken, results(), Verdict.FAIL, uri)
     links = publish(run_folder(folder.parent / "b", "other"), campaign(), EMPTY, results(), Verdict.PASS, uri)
     campaigns = by_level(uri, links)["campaign"]
@@ -246,24 +288,7 @@ def test_a_failure_in_the_middle_leaves_the_earlier_runs_and_nothing_new(uri, fo
     assert "RUNNING" not in {r.info.status for r in runs(uri, links.experiment_id, ViewType.ALL)}
 
 
-def test_an_open_run_of_a_dead_owner_is_closed_and_a_living_ones_is_not(uri):
-    client = MlflowClient(uri)
-    mine = common_tags("c1", "exp8")
-    dead = mine | {"owner.start": "1.00"}
-    living, stale, foreign = (client.create_run("0", tags=tags).info.run_id for tags in (mine, dead, {}))
-    ready(uri)
-    assert [client.get_run(r).info.status for r in (living, stale, foreign)] == ["RUNNING", "KILLED", "RUNNING"]
-
-
-def test_two_processes_may_start_on_a_missing_database(tmp_path):
-    uri = f"sqlite:///{tmp_path / 'deep' / 'new.db'}"
-    program = "import sys; from campaign.tracking import ready; ready(sys.argv[1])"
-    both = [subprocess.Popen([sys.executable, "-c", program, uri], cwd=ROOT) for _ in range(2)]
-    assert [process.wait(300) for process in both] == [0, 0]
-    with closing(sqlite3.connect(tmp_path / "deep" / "new.db")) as database:
-        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
+@pytest.mark.case("G9")
 @pytest.mark.parametrize("bad", ["file:///tmp/mlruns", "./mlruns", "mlruns", "databricks", "", "sqlite://"])
 def test_a_store_that_mlflow_refuses_is_refused_with_the_fix(bad):
     with pytest.raises(TrackingError, match=r"set tracking\.uri=sqlite:////absolute/path/mlflow\.db"):
@@ -282,6 +307,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path):
         ready(f"sqlite:///{tmp_path / 'mlflow.db'}")
 
 
+@pytest.mark.case("G7")
 def test_a_dead_server_is_told_within_seconds_and_its_password_is_not(folder):
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
@@ -305,6 +331,7 @@ class RefusingTracker(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.case("G10")
 def test_a_refused_host_header_points_at_the_setting():
     with http.server.HTTPServer(("127.0.0.1", 0), RefusingTracker) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -320,6 +347,7 @@ def test_a_deleted_experiment_is_named(uri, folder):
         publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
 
 
+@pytest.mark.case("G12")
 def test_no_run_is_left_active_and_the_page_is_named(uri, folder):
     links = publish(folder, campaign(), EMPTY, results(), Verdict.PASS, uri)
     assert mlflow.active_run() is None

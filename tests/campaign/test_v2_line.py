@@ -7,7 +7,6 @@ probe of the candidate proves the arm on, and the fake engine goes through the l
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import pytest
 from mlflow import MlflowClient
 
 from campaign.engine.port import listener
+from tests.fakes.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 LABEL = "logic only (a slow twin)"
@@ -30,12 +30,6 @@ WAIT_S = 600.0
 def campaign(*words: str) -> list[str]:
     """The runner's command line."""
     return [sys.executable, "-m", "campaign", *words]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 # the dry run

@@ -12,22 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from campaign.answers import acceptance_metrics, natural, pooled, until_the_end, worst_of
 from campaign.checks import Check, Prompt
-from campaign.client import Ask, Client, Sample
+from campaign.client import Ask, Client
 from campaign.config import Workload
 from campaign.errors import EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import DraftCounts
-from campaign.window import (
-    Measured,
-    StallWatch,
-    _worst,
-    acceptance_metrics,
-    measure,
-    natural,
-    pooled,
-    until_the_end,
-    warm_up,
-)
+from campaign.polling import StallWatch, elapsed, scrape
+from campaign.sample import Sample
+from campaign.window import Measured, measure
 from tests.fakes.streams import DONE, Drafting, Reply, chunk, role, sample, serving, usage
 
 TIMEOUT_S = 10.0
@@ -104,18 +97,22 @@ def test_both_scrapes_are_kept_beside_the_boot(steady: tuple[Measured, Path]) ->
     assert kept[0] != kept[1]
 
 
+@pytest.mark.case("D12")
 def test_requests_of_somebody_else_before_the_window_void_it(tmp_path: Path) -> None:
     """D12: running gauge 2 before the start."""
     with pytest.raises(HostUnfitError, match="2 requests of somebody else are running"):
         window(tmp_path, running=2)
 
 
+@pytest.mark.case("D12")
 def test_requests_of_somebody_else_within_the_window_void_it(tmp_path: Path) -> None:
     """D12: more finished than we sent."""
     with pytest.raises(HostUnfitError, match="window shared: 4 requests finished in it, 2 were ours"):
         window(tmp_path, foreign=1)
 
 
+@pytest.mark.case("D12")
+@pytest.mark.alone
 def test_a_disturbed_window_is_measured_again_and_the_discard_is_counted(tmp_path: Path) -> None:
     """D12: decided without a look at the metric."""
     drafting = Drafting(foreign=1, **STEADY)
@@ -129,6 +126,7 @@ def test_a_disturbed_window_is_measured_again_and_the_discard_is_counted(tmp_pat
     assert (measured.discarded, len(measured.samples)) == (1, 1)
 
 
+@pytest.mark.case("D12")
 def test_windows_that_are_always_disturbed_give_no_number(tmp_path: Path) -> None:
     with pytest.raises(
         HostUnfitError, match=r"contended: \d windows in a row were disturbed; the last one: window shared"
@@ -136,6 +134,7 @@ def test_windows_that_are_always_disturbed_give_no_number(tmp_path: Path) -> Non
         window(tmp_path, foreign=1)
 
 
+@pytest.mark.case("D6")
 def test_an_answer_shorter_than_asked_is_invalid_and_named(tmp_path: Path) -> None:
     """D6: ignore_eos was not passed on."""
     with pytest.raises(InvalidError, match=r"early stop: prompt p0 gave 33 tokens of 40 asked .*\(2 of 2 requests\)"):
@@ -160,6 +159,7 @@ def test_without_speculation_a_step_is_an_engine_iteration(tmp_path: Path) -> No
     assert measured.metrics["step_per_s"] == pytest.approx(2 * 15 / measured.delta.total("decode_s"))
 
 
+@pytest.mark.case("B9", "B11")
 def test_an_engine_that_was_to_draft_and_did_not_has_no_step_rate(tmp_path: Path) -> None:
     """B9, B11: iterations instead would compare two things under one name."""
     measured = window(tmp_path, workload(max_tokens=16), k=0, **STEADY)
@@ -175,11 +175,17 @@ def bursts() -> Iterator[bytes | float]:
     yield usage(384)
 
 
-def test_a_stream_in_bursts_is_not_timed_by_its_chunks(tmp_path: Path) -> None:
+def in_bursts(folder: Path) -> Measured:
+    """A window of one answer in bursts, on an engine that drafts 5 tokens a step and counts as it should."""
     done: list[object] = []
 
     def metrics() -> str:
-        return (
+        positions = "".join(
+            f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{engine="0",position="{p}"}} {n * len(done)}\n'
+            for p, n in enumerate((90, 70, 50, 40, 33))
+        )
+        return positions + (
+            f'vllm:spec_decode_num_drafts_total{{engine="0"}} {100 * len(done)}\n'
             f'vllm:request_success_total{{engine="0"}} {len(done)}\n'
             f'vllm:request_decode_time_seconds_sum{{engine="0"}} {0.4 * len(done)}\n'
         )
@@ -189,10 +195,21 @@ def test_a_stream_in_bursts_is_not_timed_by_its_chunks(tmp_path: Path) -> None:
         done.append(body)
         yield DONE
 
-    with serving(answer, {"/metrics": metrics}) as server, pytest.raises(HostUnfitError, match="clocks disagree"):
-        measure(Client(server.url, "m"), PROMPTS[:1], workload(max_tokens=384), TIMEOUT_S, tmp_path)
+    with serving(answer, {"/metrics": metrics}) as server:
+        return measure(Client(server.url, "m"), PROMPTS[:1], workload(max_tokens=384), TIMEOUT_S, folder)
 
 
+@pytest.mark.case("D4")
+def test_a_stream_in_bursts_is_not_timed_by_its_chunks_but_by_the_engines_own_seconds(tmp_path: Path) -> None:
+    found = in_bursts(tmp_path)
+    assert found.metrics == {
+        "step_per_s": pytest.approx(250), "tok_per_s": pytest.approx(957.5), "tpot_s": pytest.approx(0.4 / 383),
+        "acceptance_length": pytest.approx(3.83),
+    }  # fmt: skip
+    assert "7 chunks for 384 tokens, at least 64 steps with K=5; its times are INVALID" in found.facts["stream_timing"]
+
+
+@pytest.mark.case("D2")
 def test_several_tokens_a_chunk_give_steps_from_drafts_and_tokens_from_tokens(tmp_path: Path) -> None:
     """D2: chunks of 1, 4, 1, 4 tokens: 3 steps and 9 tokens after the first."""
     measured = window(tmp_path, workload(max_tokens=10), accepts=(3, 0, 3), **STEADY)
@@ -219,39 +236,6 @@ def test_the_median_of_two_first_tokens_lies_between_them(tmp_path: Path) -> Non
 def test_samples_can_be_written_as_json(steady: tuple[Measured, Path]) -> None:
     measured, _ = steady
     assert json.loads(json.dumps(vars(measured.samples[0])))["prompt_id"] == "p0"
-
-
-# warming up
-
-
-def test_warming_up_sends_one_cold_request_and_the_asked_number_more() -> None:
-    with engine() as (client, drafting):
-        warmed = warm_up(client, PROMPTS, workload(warm_up_requests=3), TIMEOUT_S)
-    assert (warmed.requests, drafting.counted["finished"]) == (3, 4)
-
-
-def test_the_cold_request_is_kept_apart() -> None:
-    with engine(step_s=0.02) as (client, _):
-        warmed = warm_up(client, PROMPTS, workload(max_tokens=16), TIMEOUT_S)
-    assert warmed.cold_s >= 0.02
-
-
-def test_one_warm_request_alone_cannot_be_called_steady() -> None:
-    with engine() as (client, _):
-        assert warm_up(client, PROMPTS, workload(warm_up_requests=1), TIMEOUT_S).steady is False
-
-
-def test_an_engine_that_still_gets_faster_is_not_steady() -> None:
-    """D8."""
-    drafting = Drafting()
-
-    def faster(body: dict[str, object]) -> Iterator[bytes | float]:
-        drafting.step_s = 0.04 / (1 + drafting.counted["finished"]) ** 2
-        return drafting.answer(body)
-
-    with serving(faster) as server:
-        warmed = warm_up(Client(server.url, "m"), PROMPTS, workload(), TIMEOUT_S)
-    assert warmed.steady is False
 
 
 # natural answers
@@ -385,14 +369,14 @@ def asked(text: str, *ids: int) -> Sample:
 
 def test_a_second_try_does_not_repair_a_wrong_answer() -> None:
     right = Prompt("q0", "quality", None, "2 + 3", 8, Check("exact", "5"))
-    answer = _worst(right, (asked("4", 4), asked("5", 5)))
+    answer = worst_of(right, (asked("4", 4), asked("5", 5)))
     assert (answer.ok, answer.text) == (False, "4")
 
 
 def test_good_answers_that_differ_in_one_boot_make_nothing_comparable() -> None:
     right = Prompt("q0", "quality", None, "2 + 3", 8, Check("contains", "5"))
     with pytest.raises(InvalidError, match="two ways"):
-        _worst(right, (asked("5", 5), asked("It is 5", 6, 5)))
+        worst_of(right, (asked("5", 5), asked("It is 5", 6, 5)))
 
 
 # an engine that gives no token
@@ -493,3 +477,35 @@ def test_a_server_that_shows_no_metrics_either_hangs() -> None:
         pytest.raises(EngineFailedError, match=r"engine hangs: .* in 0\.6 s, .*GET /metrics answered 404"),
     ):
         Client(server.url, "m", on_silence=StallWatch(60.0)).stream(PROMPTS[0], SHORT)
+
+
+# counters that fall, and drafts that nobody counts
+
+
+def scripted(values: Iterator[int]) -> Callable[[], str]:
+    """An engine's /metrics whose tokens are these, scrape by scrape."""
+    return lambda: f'vllm:generation_tokens_total{{engine="0"}} {next(values)}\n'
+
+
+@pytest.mark.case("B8")
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((1000, 240, 1015, 251, 1030, 262), "several processes answer /metrics in turn"),
+        ((1100, 30, 90, 120, 130, 140), "between scrape 1 and 2: counters of engine 0 fell"),
+    ],
+    ids=["registries that answer in turn", "a restart"],
+)
+def test_counters_that_fell_are_looked_at_again_to_tell_what_it_was(values: tuple[int, ...], words: str) -> None:
+    with serving(Reply.of(), {"/metrics": scripted(iter(values))}) as server:
+        client = Client(server.url, "m")
+        before, after = scrape(client, TIMEOUT_S), scrape(client, TIMEOUT_S)
+        with pytest.raises(InvalidError, match=words):
+            elapsed(client, before, after, TIMEOUT_S)
+
+
+def test_counters_that_rose_make_a_window_without_another_look() -> None:
+    with serving(Reply.of(), {"/metrics": scripted(iter((100, 160)))}) as server:
+        client = Client(server.url, "m")
+        before, after = scrape(client, TIMEOUT_S), scrape(client, TIMEOUT_S)
+        assert elapsed(client, before, after, TIMEOUT_S).total("generation_tokens") == 60

@@ -1,7 +1,6 @@
 """The witness by the public door: the whole line on a fake engine that does not do what was asked."""
 
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import pytest
 from campaign.evidence import BootRecord
 from campaign.journal import RunFolder
 from tests.fakes.overlay import Change, write_overlay
+from tests.fakes.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 Done = subprocess.CompletedProcess[str]
@@ -44,9 +44,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(tmp_path: Path, cache: Path) -> Run:
     """run("fake8", "key=value", ..., env=...): the runner on the fake engine; its folder is tmp_path/runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
 
     def ran(exp: str, *more: str) -> Done:
         places = [f"host.runs_dir={tmp_path / 'runs'}", f"host.cache_dir={cache}", f"host.port={port}"]

@@ -16,7 +16,7 @@ from campaign.engine.port import listener
 from campaign.journal import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_S = 120.0
+WAIT_S = 300.0
 
 
 @dataclass
@@ -52,6 +52,10 @@ class Line:
         """`resume` by path."""
         return self._done(self.command("resume", str(run)))
 
+    def inspect(self, path: Path) -> subprocess.CompletedProcess[str]:
+        """`inspect` of a run or a file."""
+        return self._done(self.command("inspect", str(path)))
+
     def _done(self, words: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(words, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
 
@@ -76,7 +80,8 @@ class Line:
         runs = [path.parent.name for path in self.folder.glob("*/plan.json")]
         found = [f"process {pid}" for run in runs for pid in marked(run)]
         found += [f"listener {holder}" for holder in [listener(self.port)] if holder]
-        found += [f"shared memory {name}" for name in shared_memory.names() if name.startswith("psm_fake")]
+        leaked = tuple(f"psm_fake_{run}" for run in runs)
+        found += [f"shared memory {name}" for name in shared_memory.names() if name.startswith(leaked)]
         found += [str(path) for run in runs for path in Path(tempfile.gettempdir()).glob(f"campaign-{run}*")]
         return found + [str(path) for path in self.folder.glob("*/boots/*/processes.json")]
 

@@ -9,6 +9,8 @@ from statsmodels.stats.contingency_tables import mcnemar
 from verdict.errors import VerdictError
 from verdict.proportions import (
     chance_of_seeing_one,
+    difference_bounds,
+    fisher_exact_p,
     lower_bound,
     mcnemar_exact_p,
     n_eff,
@@ -63,6 +65,30 @@ def test_the_exact_p_agrees_with_statsmodels(base: int, candidate: int) -> None:
 
 def test_no_discordant_item_says_nothing() -> None:
     assert mcnemar_exact_p(0, 0) == 1
+
+
+@pytest.mark.parametrize("row", TABLES["fisher_two_sided"], ids=lambda row: f"p {row['p']:.3f}")
+def test_two_counts_give_the_reference_p(row: dict[str, Any]) -> None:
+    assert fisher_exact_p(*row["base"], *row["cand"]) == pytest.approx(row["p"], rel=1e-9)
+
+
+@pytest.mark.parametrize("row", TABLES["diff_ci_newcombe95"], ids=lambda row: str(row["cand"]))
+def test_two_counts_give_the_reference_interval_of_their_difference(row: dict[str, Any]) -> None:
+    assert difference_bounds(*row["base"], *row["cand"]) == pytest.approx(tuple(row["ci"]), abs=1e-9)
+
+
+@pytest.mark.parametrize("table", [(0, 3, 3, 3), (2, 7, 5, 9), (1, 1, 0, 1), (4, 20, 15, 21)], ids=str)
+def test_the_p_of_two_counts_agrees_with_scipy_and_does_not_depend_on_their_order(table: tuple[int, ...]) -> None:
+    k1, n1, k2, n2 = table
+    oracle = stats.fisher_exact([[k1, n1 - k1], [k2, n2 - k2]]).pvalue
+    assert fisher_exact_p(*table) == pytest.approx(oracle, rel=1e-9)
+    assert fisher_exact_p(k2, n2, k1, n1) == pytest.approx(oracle, rel=1e-9)
+
+
+def test_two_impossible_counts_are_refused() -> None:
+    for refused in (fisher_exact_p, difference_bounds):
+        with pytest.raises(VerdictError, match="count the items again"):
+            refused(3, 2, 0, 1)
 
 
 def test_repeats_of_a_prompt_are_not_new_items() -> None:

@@ -128,9 +128,9 @@ def test_no_difference_is_never_told_as_no_change(name: str, text: str) -> None:
 def test_a_planned_look_names_its_level_and_its_number() -> None:
     claim = Claim("speed", "step_per_s", ClaimKind.superiority, 5, Scale.LOG, Direction.HIGHER)
     judged = judge(claim, DATA["D1_clear_win"]["boot_metric"], EIGHT, level=0.978)
-    line = claim_line(judged, "step/s", "%", voided_boots=4, looks=2)
+    line = claim_line(judged, "step/s", "%", voided_boots=4, look=(2, 3))
     assert "97.8 %   gate" in line
-    assert line.endswith("4 voided   look 2")
+    assert line.endswith("4 voided   look 2 of 3")
 
 
 def test_a_long_schedule_is_told_by_its_boots_alone() -> None:

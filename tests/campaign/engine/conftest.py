@@ -1,6 +1,5 @@
 """A fake engine ready to boot: a plan for it, a free port, and the proof that nothing is left of it."""
 
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from campaign.config import Arm, Campaign, Engine, Host, Model
 from campaign.engine import processes, shared_memory, spec
 from campaign.engine.port import listener
 from campaign.engine.spec import EngineSpec
+from tests.fakes.ports import free_port
 
 FAKES = Path(__file__).resolve().parents[2] / "fakes"
 MODULE = "vllm.entrypoints.openai.api_server"
@@ -33,9 +33,7 @@ def campaign_of(tmp_path: Path, port: int, **engine: Any) -> Campaign:
 @pytest.fixture
 def port() -> int:
     """A port that nobody holds."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture
@@ -82,7 +80,7 @@ def _nothing_is_left(port: int, marker_file: Path) -> Iterator[None]:
     assert [pid for pid in marked if (found := processes.read(pid)) and found.alive] == []
     assert holders(marker_file) == []
     assert listener(port) is None
-    assert [name for name in shared_memory.names() if name.startswith("psm_fake")] == []
+    assert [name for name in shared_memory.names() if name.startswith(f"psm_fake_run-{port}")] == []
 
 
 def holders(file: Path) -> list[int]:

@@ -11,12 +11,13 @@ import pytest
 
 from campaign import metrics
 from campaign.checks import Prompt
-from campaign.client import Ask, Client, Sample
+from campaign.client import Ask, Client
 from campaign.engine import kv, witness
 from campaign.engine.local import RunningEngine, serve
 from campaign.engine.reports import EVERY_ROLE, ask
 from campaign.engine.spec import EngineSpec
 from campaign.engine.witness import KnobAsked
+from campaign.sample import Sample
 from overlays.base import base_tree
 from overlays.manifest import load
 from overlays.stage import Stage, stage
@@ -239,6 +240,7 @@ def test_what_stops_being_on_within_the_window_is_told(make: Make, tmp_path: Pat
     assert words in " ".join(row.found for row in witness.not_ok(rows))
 
 
+@pytest.mark.alone
 def test_a_slower_step_is_measured_as_slow_as_it_is(make: Make, tmp_path: Path) -> None:
     overlay.slow_step(tmp_path / "overlays", 3.0)
     spec = make()

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,10 +20,11 @@ from campaign.engine import local, processes, stop
 from campaign.engine.local import RunningEngine, serve
 from campaign.engine.spec import EngineSpec
 from campaign.errors import EngineFailedError, InvalidError
+from tests.fakes.ports import free_port
 
 Make = Callable[..., EngineSpec]
 Orphans = Callable[[], list[int]]
-SOON_S = 20.0
+SOON_S = 120.0  # ends a test that would hang; a busy machine is slow
 
 
 def complete(spec: EngineSpec, prompt: str = "hello", **more: Any) -> dict[str, Any]:
@@ -83,11 +83,11 @@ def test_an_orphan_that_nobody_saw_before_its_parent_died_is_adopted_and_killed(
     assert processes.read(orphan) is None
 
 
-def test_shared_memory_of_a_dead_engine_is_removed_and_named(make: Make) -> None:
+def test_shared_memory_of_a_dead_engine_is_removed_and_named(make: Make, port: int) -> None:
     with serve(make("leak_shm")) as engine:
         pass
     assert engine.stopped is not None
-    assert engine.stopped.swept == (f"/dev/shm/psm_fake_{engine.pid}",)
+    assert engine.stopped.swept == (f"/dev/shm/psm_fake_run-{port}_{engine.pid}",)
 
 
 def test_shared_memory_that_was_there_before_is_not_ours_to_remove(make: Make) -> None:
@@ -246,7 +246,7 @@ def test_a_runner_that_is_told_to_end_while_booting_stops_its_engine(
     runner = runner_of(spec, tmp_path)
     engine = engine_of(spec)
     runner.send_signal(number)
-    _, errors = runner.communicate(timeout=60)
+    _, errors = runner.communicate(timeout=SOON_S)
     assert "KeyboardInterrupt" in errors
     assert processes.read(engine) is None
 
@@ -259,7 +259,7 @@ def test_what_a_killed_runner_left_is_swept_by_its_marker(make: Make, tmp_path: 
     assert runner.stdout.readline() == "ready\n"
     engine = engine_of(spec)
     runner.kill()
-    runner.communicate(timeout=60)
+    runner.communicate(timeout=SOON_S)
     assert processes.read(engine) is not None
     assert any(f"pid {engine} " in name for name in stop.sweep(f"run-{port}", 5.0))
     assert not spec.tmp_dir.exists()
@@ -293,11 +293,9 @@ def test_a_sweep_that_is_interrupted_runs_to_its_end(port: int) -> None:
 
 def test_two_live_engines_are_told_apart_when_one_stops(make: Make, tmp_path: Path) -> None:
     first, second = make(), make()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        other_port = int(probe.getsockname()[1])
+    other_port = free_port()
     argv = tuple(str(other_port) if word == str(second.port) else word for word in second.argv)
-    env = second.env | {"CAMPAIGN_BOOT_ID": "t-other"}
+    env = second.env | {"CAMPAIGN_BOOT_ID": f"t-{other_port}"}
     second = dataclasses.replace(second, argv=argv, env=env, port=other_port, log_file=tmp_path / "other.log")
     with serve(first) as one:
         with serve(second) as two:

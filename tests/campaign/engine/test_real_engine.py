@@ -29,7 +29,7 @@ SERVE: dict[str, Any] = {
 @pytest.mark.engine
 def test_the_real_engines_processes_answer_and_die_although_their_server_was_killed(tmp_path: Path, port: int) -> None:
     weights = ROOT / "testbed" / "weights"
-    made = stage(base_tree(PYTHON), [load("engine_report")], Path("/tmp/campaign-test-stages"))
+    made = stage(base_tree(PYTHON), [load("engine_report")], ROOT / "build" / "test-stages")
     campaign = Campaign(
         name="t",
         arms={"base": Arm()},

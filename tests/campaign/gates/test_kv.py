@@ -1,5 +1,7 @@
 """Twin of campaign.gates.kv."""
 
+import pytest
+
 from campaign.gates.kv import Kv
 from tests.fakes.evidence import boot, bracket, died, kv
 from verdict.words import Verdict
@@ -37,6 +39,7 @@ def test_arms_of_different_capacity_pass_but_it_is_told():
     assert "the arms differ in capacity: base 100 blocks, candidate 90" in result.details
 
 
+@pytest.mark.case("B12")
 def test_a_log_that_contradicts_its_blocks_is_told():
     result = Kv().check(bracket(base={"kv": kv(capacity_tokens=290864)}, candidate={"kv": kv()}))
     assert any("base contradicts itself: 290,864 tokens" in line for line in result.details)

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from campaign.evidence import Again
 from campaign.gates.outputs import Outputs
 from tests.fakes.evidence import VERDICT, answer, bracket, died
 from verdict.words import Verdict
@@ -47,6 +50,7 @@ def test_an_answer_that_stops_sooner_is_a_difference():
     assert "at token 5" in check(candidate=shorter).line
 
 
+@pytest.mark.case("H9")
 def test_base_that_differs_from_itself_is_not_a_fail():
     result = check(at={4: OTHER}, candidate=OTHER)
     assert result.verdict is Verdict.INCONCLUSIVE
@@ -67,6 +71,7 @@ def test_one_base_boot_alone_is_no_control():
     assert "no second base boot" in result.line
 
 
+@pytest.mark.case("H14")
 def test_another_rendered_prompt_is_invalid_even_where_the_answers_are_equal():
     longer = {"answers": tuple(replace(a, prompt_tokens=51) for a in SAME["answers"])}
     result = check(candidate=longer)
@@ -117,3 +122,110 @@ def test_no_answers_cannot_be_compared():
 
 def test_a_lone_surrogate_is_shown_not_raised():
     assert check(candidate={"answers": (answer("q1", "안\ud83d"), SAME["answers"][1])}).verdict is Verdict.FAIL
+
+
+# H9, H10: what differs, and whether it is more than base differs from itself
+
+MANY = {"answers": tuple(answer(f"q{i}", "a" * 27 + "b") for i in range(20))}
+DIVERGED = {"answers": tuple(answer(f"q{i}", "a" * 27 + "c") for i in range(20))}
+
+
+@pytest.mark.case("H10")
+def test_all_pairs_diverge_and_no_control_does():
+    result = check(base=MANY, candidate=DIVERGED)
+    assert result.verdict is Verdict.FAIL
+    assert "arms differ on 20/20 prompts: first quality/q0 at token 27 (20 not classified)" in result.line
+
+
+@pytest.mark.case("H9", "H10")
+def test_all_controls_diverge_as_the_pairs_do():
+    result = check(base=MANY, candidate=DIVERGED, at={4: DIVERGED})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "base differs from itself on 20/20 prompts; arms differ on 20/20 prompts" in result.line
+
+
+def but(many, numbers):
+    """Base's answers, some of which it gives otherwise this time."""
+    return {"answers": tuple(replace(a, text="z", token_ids=(0,)) if i in numbers else a for i, a in enumerate(many))}
+
+
+@pytest.mark.case("H9")
+@pytest.mark.parametrize(
+    ("theirs", "verdict"),
+    [(range(20), Verdict.FAIL), (range(2, 8), Verdict.INCONCLUSIVE), (range(4), Verdict.INCONCLUSIVE)],
+    ids=["far above the floor", "6 prompts against 2 are not", "on the floor"],
+)
+def test_the_candidate_fails_only_above_the_floor_of_base_against_itself(theirs, verdict):
+    result = check(base=MANY, candidate=but(MANY["answers"], set(theirs)), at={4: but(MANY["answers"], {0, 1})})
+    assert result.verdict is verdict
+    assert "base differs from itself on 2/20 prompts" in result.line
+
+
+def test_a_control_within_a_boot_counts_as_one_between_boots():
+    restless = MANY | {"again": (Again("q3", "quality", 27, (97,) * 27 + (120,), {"120": -0.1}),)}
+    result = check(base=MANY, candidate=MANY | {"answers": MANY["answers"]}, at={4: restless})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "base differs from itself on 1/20 prompts" in result.line
+
+
+def asked_again(gap):
+    """Both arms asked again about q0: each prefers its own token to the other's by so many nats."""
+    base = MANY | {"again": (Again("q0", "quality", 27, (97,) * 27 + (98,), {"98": -0.1, "99": -0.1 - gap}),)}
+    theirs = but(MANY["answers"], set())["answers"]
+    theirs = (replace(theirs[0], text="a" * 27 + "c", token_ids=(97,) * 27 + (99,)), *theirs[1:])
+    again = (Again("q0", "quality", 27, (97,) * 27 + (99,), {"99": -0.1, "98": -0.1 - gap}),)
+    return {"base": base, "candidate": {"answers": theirs, "again": again}}
+
+
+@pytest.mark.parametrize(
+    ("gap", "kind", "lenient"),
+    [(0.05, "1 near-tie", Verdict.PASS), (3.0, "1 real", Verdict.FAIL)],
+    ids=["near-tie", "real"],
+)
+def test_a_near_tie_is_told_from_a_real_difference_and_is_let_pass_only_when_asked(gap, kind, lenient):
+    result = check(**asked_again(gap))
+    assert result.verdict is Verdict.FAIL
+    assert kind in result.line
+    assert f"base prefers its token by {gap:.2f} nats, the candidate its own by {gap:.2f}" in result.details[-1]
+    assert result.numbers[f"differing_{kind.split()[1].replace('-', '_')}"] == 1
+    assert Outputs(allow_near_ties=True).check(bracket(**asked_again(gap))).verdict is lenient
+
+
+def test_a_damaged_answer_is_corruption_whatever_the_log_probabilities_say():
+    found = asked_again(0.05)
+    broken = replace(found["candidate"]["answers"][0], text="a" * 27 + "\ufffd")
+    theirs = {"answers": (broken, *found["candidate"]["answers"][1:]), "again": found["candidate"]["again"]}
+    result = Outputs(allow_near_ties=True).check(bracket(base=found["base"], candidate=theirs))
+    assert result.verdict is Verdict.FAIL
+    assert "1 corruption" in result.line
+
+
+@pytest.mark.case("H5")
+def test_the_same_text_in_another_normal_form_is_told_as_a_change():
+    decomposed = {"answers": (answer("q1", "\u1100\u1161"), SAME["answers"][1])}
+    result = check(base={"answers": (answer("q1", "가"), SAME["answers"][1])}, candidate=decomposed)
+    assert result.verdict is Verdict.FAIL
+    assert "1 another normal form of the same text" in result.line
+
+
+@pytest.mark.case("H2")
+def test_drawn_answers_are_never_compared_token_by_token():
+    ours, theirs = (answer("k1", text, prompt_set="korean_sampled", sampled=True) for text in ("하늘", "바다"))
+    result = check(base={"answers": (*SAME["answers"], ours)}, candidate={"answers": (*SAME["answers"], theirs)})
+    assert result.verdict is Verdict.PASS
+    assert "2/2 prompts equal" in result.line
+
+
+def test_a_token_that_is_not_among_the_likeliest_is_no_near_tie_and_its_gap_a_least() -> None:
+    found = asked_again(0.05)
+    (seen,) = found["candidate"]["again"]
+    far = found["candidate"] | {"again": (replace(seen, logprobs={"99": -0.1, "7": -0.2}),)}
+    result = check(base=found["base"], candidate=far)
+    assert "1 real" in result.line
+    assert "the candidate its own by at least 0.10" in result.details[-1]
+
+
+def test_many_divergences_are_told_in_bounds() -> None:
+    result = check(base=MANY, candidate=DIVERGED)
+    assert result.details[-1] == "and 10 more (10 not classified)"
+    assert len(result.details) == 3 + 10 + 1

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from campaign.evidence import WitnessRow
 from campaign.gates.quality import Quality
-from tests.fakes.evidence import VERDICT, answer, bracket, died, right, wrong
+from tests.fakes.evidence import VERDICT, answer, bracket, died, drafts, right, wrong
 from verdict.words import Verdict
 
 GATE = Quality("prompts.jsonl")
@@ -31,12 +32,16 @@ def test_one_wrong_answer_in_one_candidate_boot_fails_the_item():
     result = check(at={5: with_last(wrong("q8"))})
     assert result.verdict is Verdict.FAIL
     assert "8/9 correct   shows >= 57.1 %" in result.line
-    assert result.details == ("q8: candidate 05-B: wanted '42', got '41' (stop)",)
+    told = (
+        "items that only base fails: 0, that only the candidate fails: 1; exact McNemar p = 1 (told, not the verdict)"
+    )
+    assert result.details == ("q8: candidate 05-B: wanted '42', got '41' (stop)", told)
 
 
 def test_the_same_wrong_answer_in_every_boot_is_one_line():
     result = check(candidate=with_last(wrong("q8")))
-    assert result.details == ("q8: candidate 02-B and 3 more: wanted '42', got '41' (stop)",)
+    assert result.details[0] == "q8: candidate 02-B and 3 more: wanted '42', got '41' (stop)"
+    assert len(result.details) == 2
 
 
 def test_an_item_that_base_fails_too_is_void_and_on_the_line():
@@ -59,6 +64,7 @@ def test_an_item_that_only_base_fails_is_passed_and_told():
     assert result.line.endswith("base fails 1")
 
 
+@pytest.mark.case("H11")
 def test_zero_in_every_arm_is_the_harness_and_no_pass():
     nothing = {"answers": tuple(wrong(f"q{i}") for i in range(9))}
     result = check(base=nothing, candidate=nothing)
@@ -78,6 +84,7 @@ def test_an_answer_behind_the_token_limit_is_no_wrong_answer():
     assert "budget" in result.details[0]
 
 
+@pytest.mark.case("H8")
 def test_a_budget_that_hides_the_answer_in_both_arms_makes_the_item_void():
     hidden = answer("q8", text="", finish_reason="length", why="budget: nothing to see at the token limit")
     result = check(base=with_last(hidden), candidate=with_last(hidden))
@@ -92,6 +99,7 @@ def test_void_items_alone_are_no_pass():
     assert "all 1 items void" in result.line
 
 
+@pytest.mark.case("H14")
 def test_another_rendered_prompt_is_invalid_before_any_count():
     longer = tuple(right(f"q{i}", prompt_tokens=51) for i in range(9))
     result = check(candidate={"answers": longer})
@@ -129,8 +137,88 @@ def test_korean_answers_stay_readable_in_the_details():
     assert "wanted '서울', got '부산'" in result.details[0]
 
 
+@pytest.mark.case("H5")
 def test_a_right_answer_with_a_remark_is_told():
     noted = right("q8", why="right, but its Hangul is decomposed (NFD): compared in NFC")
     result = check(candidate=with_last(noted))
     assert result.verdict is Verdict.PASS
     assert "NFD" in result.details[0]
+
+
+@pytest.mark.case("H14")
+def test_other_tokens_of_as_many_are_another_rendered_prompt():
+    hashed = tuple(right(f"q{i}", prompt_hash="aa") for i in range(9))
+    other = tuple(right(f"q{i}", prompt_hash="bb") for i in range(9))
+    result = check(base={"answers": hashed}, candidate={"answers": other})
+    assert result.verdict is Verdict.INVALID
+    assert "quality/q0 has other tokens in boot 02-B than in boot 01-A (12 in both)" in result.line
+    assert check(base={"answers": hashed}).verdict is Verdict.PASS  # an engine that gives no ids is compared by number
+
+
+@pytest.mark.case("H8")
+@pytest.mark.parametrize(
+    ("theirs", "sentence"),
+    [
+        ({"max_tokens": 8192}, "had a budget of 4096 tokens in boot 01-A and of 8192 in boot 02-B"),
+        (
+            {"max_tokens": 4096, "token_ids": (7,) * 64},
+            "had a budget of 4096 tokens in boot 01-A and of 64 in boot 02-B",
+        ),
+    ],
+    ids=["another question", "a shorter limit of the engine's own"],
+)
+def test_arms_with_different_budgets_are_not_compared(theirs, sentence):
+    cut = right("q8", max_tokens=4096, token_ids=(7,) * 4096, finish_reason="length")
+    result = check(base=with_last(cut), candidate=with_last(replace(cut, **theirs)))
+    assert result.verdict is Verdict.INVALID
+    assert sentence in result.line
+
+
+@pytest.mark.case("H7")
+def test_a_loop_without_an_accepted_draft_is_one_fault_with_the_arms_to_bisect_it():
+    looped = with_last(wrong("q8", "wanted '42', got 'think think' (stop); loop: 'think ' 40 times in a row"))
+    refused = {"by_prompt": {"quality/q8": drafts(0, 0, 0, drafted=57)}}
+    result = check(candidate=looped | refused)
+    assert result.verdict is Verdict.FAIL
+    told = result.details[-1]
+    assert told.startswith(
+        "q8: a loop, and 0 of its 57 drafts accepted in 02-B: one fault; to bisect, run this candidate"
+    )
+    assert all(word in told for word in ("enforce_eager=true", "cudagraph_mode=NONE", "as it is"))
+    accepted = {"by_prompt": {"quality/q8": drafts(30, 20, 10, drafted=57)}}
+    assert not any("one fault" in line for line in check(candidate=looped | accepted).details)
+
+
+@pytest.mark.case("H13")
+def test_a_pass_names_the_knobs_that_it_holds_for():
+    pair = (
+        WitnessRow("prefix_cache", "asked", "flag", "1", "1", True),
+        WitnessRow("async_dflash", "asked", "variable", "1", "1", True),
+        WitnessRow("model.method", "asked", "method", "dflash", "dflash", True),
+    )
+    both = {"answers": ALL_RIGHT, "witness": pair, "facts": {"prompts_cache": "warm: every prompt was asked twice"}}
+    result = check(candidate=both)
+    assert result.verdict is Verdict.PASS
+    assert result.details == (
+        "holds for exactly prefix_cache=1, async_dflash=1, measured in these engines; prompts answered cold and warm",
+    )
+
+
+@pytest.mark.case("H13")
+def test_each_knob_alone_passes_and_the_pair_fails():
+    """Accuracies 0.86, 0.86, 0.85 and 0.66 of 50 items: each bracket is judged on its own arms alone."""
+    of = {n: tuple(right(f"q{i}") if i < n else wrong(f"q{i}") for i in range(50)) for n in (43, 33)}
+    assert check(base={"answers": of[43]}, candidate={"answers": of[43]}).verdict is Verdict.PASS
+    result = check(base={"answers": of[43]}, candidate={"answers": of[33]})
+    assert result.verdict is Verdict.FAIL
+    assert "33/43 correct" in result.line
+    assert any("that only the candidate fails: 10; exact McNemar p = 0.00195" in line for line in result.details)
+
+
+def test_a_claimed_rate_needs_the_bound_and_says_how_many_items_show_it():
+    claiming = Quality("prompts.jsonl", claimed_above_pct=95)
+    result = claiming.check(bracket(base={"answers": ALL_RIGHT}, candidate={"answers": ALL_RIGHT}))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "no failure in 9 items shows at most 28.3 % failing (95 %), claimed is under 5 %: 59 items" in result.line
+    many = {"answers": tuple(right(f"q{i}") for i in range(59))}
+    assert claiming.check(bracket(base=many, candidate=many)).verdict is Verdict.PASS

@@ -1,9 +1,13 @@
 """The environment variables that the fake knows, and the engine's warning about all others."""
 
+import math
 import os
+import re
+import time
 
 from vllm.logger import API_SERVER, log
 
+SWING_S = 23.0  # the period of FAKE_HOST_SWING
 KNOWN = {
     "VLLM_CACHE_ROOT",
     "VLLM_NO_USAGE_STATS",
@@ -11,6 +15,7 @@ KNOWN = {
     "VLLM_ENGINE_READY_TIMEOUT_S",
     "VLLM_API_KEY",
     "VLLM_USE_V2_MODEL_RUNNER",
+    "VLLM_CUSTOM_SCOPES_FOR_PROFILING",
 }
 
 
@@ -22,5 +27,12 @@ def validate_environ() -> None:
 
 
 def number(name: str, default: float) -> float:
-    """A FAKE_ variable as a number."""
-    return float(os.environ.get(name, default))
+    """A FAKE_ variable as a number; of a list, with commas, the boot's own one, in run order."""
+    values = os.environ.get(name, str(default)).split(",")
+    place = re.search(r"-(\d\d)-[AB]-", os.environ.get("CAMPAIGN_BOOT_ID", ""))
+    return float(values[min(int(place[1]), len(values)) - 1 if place else 0])
+
+
+def host_now() -> float:
+    """How much longer everything takes on this machine at this moment: the same for every engine on it."""
+    return 1 + number("FAKE_HOST_SWING", 0.0) * math.sin(2 * math.pi * time.time() / SWING_S)

@@ -116,7 +116,7 @@ def start_orphan() -> None:
 
 def leak_shared_memory() -> None:
     """A segment that nobody unlinks."""
-    path = Path(f"/dev/shm/psm_fake_{os.getpid()}")
+    path = Path(f"/dev/shm/psm_fake_{os.environ['CAMPAIGN_RUN_ID']}_{os.getpid()}")
     path.write_bytes(bytes(mmap.PAGESIZE))
     with path.open("r+b") as file:
         HELD.append(mmap.mmap(file.fileno(), 0))
@@ -145,6 +145,11 @@ def in_stream(tokens: int) -> None:
     if due("die_in_window") and tokens > 1:
         log(API_SERVER, "async_llm.py:819", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore died", "ERROR")
         os._exit(1)
+
+
+def slower() -> float:
+    """How much longer a step takes by now: a machine that throttles, request by request."""
+    return 1 + float(ACTIVE.get("throttles") or 0) / 100 * _seen["requests"]
 
 
 def die(how: str) -> NoReturn:

@@ -13,6 +13,7 @@ from vllm import compilation, engine_report, envs, faults
 from vllm.config import vllm as configuration
 from vllm.entrypoints.openai.serving import Handler, Server
 from vllm.logger import API_SERVER, WORKER, log, uvicorn, write
+from vllm.profiler import Profiler
 from vllm.v1.engine.core import EngineCore
 
 SWITCH = argparse.BooleanOptionalAction
@@ -33,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--block-size", type=int, default=128)
     made.add_argument("--kv-cache-memory-bytes", type=int, default=268435456)
     made.add_argument("--dtype", default="float32")
+    made.add_argument("--profiler-config")
     return made
 
 
@@ -54,6 +56,7 @@ def main() -> int:
     uvicorn("Application startup complete.")
     if late and not _bound(server, args):
         return 0
+    server.profiler = Profiler(args.profiler_config, args.served_model_name or args.model)
     server.serve(core)
     return 0
 

@@ -4,13 +4,15 @@ import json
 import os
 import socket
 import socketserver
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from vllm import faults
 from vllm.entrypoints.openai import protocol
 from vllm.logger import uvicorn
-from vllm.v1.engine.core import EngineCore
+from vllm.profiler import Profiler
+from vllm.v1.engine.core import EngineCore, Step
 
 JSON = "application/json"
 
@@ -22,6 +24,7 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 64
     allow_reuse_address = True
     core: EngineCore
+    profiler: Profiler
 
     def server_bind(self) -> None:
         """Without HTTPServer's reverse look-up of the host, which may ask a name server."""
@@ -68,6 +71,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/reset_prefix_cache":
             self.server.core.metrics.blocks_seen.clear()
             return self._send(200, b"")
+        if self.server.profiler.answer(self.path):
+            return self._send(200, b"")
         if self.path not in ("/v1/completions", "/v1/chat/completions"):
             return self._error(404, "Not Found")
         try:
@@ -99,13 +104,24 @@ class Handler(BaseHTTPRequestHandler):
         if ask.chat:
             self._chunk(protocol.role_chunk(ask))
         given = 0
-        for step in self.server.core.generate(ask.request):
-            self._chunk(protocol.chunk(ask, step, first=given == 0))
+        for step in self._steps(ask):
+            self._chunk(protocol.chunk(ask, step, given=given))
             given += len(step.ids)
         if ask.usage:
             self._chunk(protocol.usage_chunk(ask, given))
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
+
+    def _steps(self, ask: protocol.Ask) -> Iterator[Step]:
+        """The steps as they come; or, of a parser that holds back, all of them at the end in two events."""
+        steps = self.server.core.generate(ask.request)
+        if not faults.on("bursts"):
+            yield from steps
+            return
+        held = list(steps)
+        for some in (held[: len(held) // 2], held[len(held) // 2 :]):
+            if some:
+                yield Step([i for step in some for i in step.ids], some[-1].finish_reason)
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")

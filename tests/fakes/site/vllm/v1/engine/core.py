@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vllm import envs, faults
 from vllm.config.vllm import VllmConfig
@@ -13,7 +13,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.executor.abstract import max_concurrent_batches
 from vllm.v1.metrics.loggers import Metrics
 from vllm.v1.spec_decode.dflash import accepted, draw
-from vllm.v1.worker.model_runner import EOS, tokens
+from vllm.v1.worker.model_runner import ANSWERS, EOS, Manner, tokens
 
 STEP_FACTOR = 1.0
 SPIN_S = 0.0003  # sleep() wakes late by about this much
@@ -26,6 +26,8 @@ class Request:
     prompt: str
     max_tokens: int
     ignore_eos: bool
+    drawn: bool = False
+    streamed: bool = True
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class EngineCore:
         kind = AsyncScheduler if config.async_scheduling else Scheduler
         self.scheduler = kind(self.max_batches)
         self.metrics = Metrics(config, self.cache)
+        self.answered: set[str] = set()
         noise = envs.number("FAKE_BOOT_NOISE", 0.0) * (2 * draw(config.served_model_name) - 1)
         self.step_s = envs.number("FAKE_STEP_MS", 2.0) / 1000 * (1 + noise) * STEP_FACTOR
         self.prefill_s = envs.number("FAKE_PREFILL_MS", 2.0) / 1000
@@ -56,6 +59,8 @@ class EngineCore:
         if faults.due("restart_counters"):
             self.metrics.reset()
             self.scheduler.reset()
+        if faults.on("ends_early") and request.ignore_eos:
+            request = replace(request, max_tokens=request.max_tokens - 7)
         queued = time.monotonic()
         with self.metrics.waiting():
             faults.on_request()
@@ -63,7 +68,10 @@ class EngineCore:
             yield from self._steps(request, queued)
 
     def _steps(self, request: Request, queued: float) -> Iterator[Step]:
-        stream = tokens(request.prompt, ignore_eos=request.ignore_eos)
+        warm = self.config.enable_prefix_caching and request.prompt in self.answered
+        self.answered.add(request.prompt)
+        manner = Manner(request.drawn, request.streamed, warm, self.config.served_model_name)
+        stream = tokens(request.prompt, manner, ignore_eos=request.ignore_eos)
         wait_until(queued + self.prefill_s)
         first_at = due = time.monotonic()
         self.metrics.prefill(request.prompt, first_at - queued)
@@ -88,14 +96,14 @@ class EngineCore:
 
     def _pace(self, number: int) -> float:
         batches = self.scheduler.note(number, 1 + self.config.num_speculative_tokens)
-        return self.step_s * (1 - self.async_gain if batches > 1 else 1)
+        return self.step_s * faults.slower() * envs.host_now() * (1 - self.async_gain if batches > 1 else 1)
 
     def _draft(self, request: Request, number: int) -> int:
         """Tokens of this step: one, and the accepted ones of what was drafted."""
         drafted = self.config.num_speculative_tokens
         if not drafted:
             return 1
-        taken = accepted(request.prompt, number, drafted)
+        taken = 0 if ANSWERS.get(request.prompt, {}).get("accepts") == 0 else accepted(request.prompt, number, drafted)
         self.metrics.drafted(drafted, taken)
         return 1 + taken
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from vllm import faults
 from vllm.config.vllm import VllmConfig
+from vllm.logger import API_SERVER, log
 from vllm.v1.core.kv_cache_utils import KvCache
 
 FINISHED = ("stop", "length", "abort", "error", "repetition")
@@ -110,12 +111,23 @@ class Metrics:
 
     def drafted(self, drafted: int, accepted: int) -> None:
         """One draft."""
+        if faults.on("drafts_not_counted"):
+            self._only_logged(drafted, accepted)
+            return
         with self.lock:
             self.counters["spec_decode_num_drafts"] += 1
             self.counters["spec_decode_num_draft_tokens"] += drafted
             self.counters["spec_decode_num_accepted_tokens"] += accepted
             for position in range(accepted):
                 self.per_position[position] += 1
+
+    def _only_logged(self, drafted: int, accepted: int) -> None:
+        """The log tells of drafts that no counter shows: a path that nobody wired."""
+        rates = ", ".join(f"{float(position < accepted):.3f}" for position in range(drafted))
+        words = f"Mean acceptance length: {1 + accepted:.2f}, Accepted throughput: 0.10 tokens/s, "
+        words += f"Drafted throughput: 0.50 tokens/s, Accepted: {accepted} tokens, Drafted: {drafted} tokens, "
+        words += f"Per-position acceptance rate: {rates}, Avg Draft acceptance rate: {100 * accepted / drafted:.1f}%"
+        log(API_SERVER, "metrics.py:120", f"SpecDecoding metrics: {words}")
 
     def decode_step(self, tokens: int) -> None:
         """One step gave tokens."""

@@ -1,21 +1,30 @@
-"""Added by the test overlay slow_step: 30 % more time for every synchronous step, written down as it is spent."""
+"""Added by the test overlay slow_step: a synchronous step takes some per cent longer, and what it took is counted."""
 
+import os
 import time
 
-from campaign_engine_report.state import publish
+from campaign_engine_report.state import count, publish
 
-SHARE = 0.30
+LONGER_PCT = float(os.environ.get("VLLM_PLANTED_SLOW_STEP_PCT", "0"))
+SPIN_S = 0.0003  # a sleep is late by up to this, so the rest is waited for awake
 
-spent = {"added_s": 0.0, "delayed_steps": 0}
+counts = {"delayed_steps": 0, "own_us": 0, "added_us": 0}
 now = time.perf_counter
 
 
 def delay(started_s: float) -> None:
-    """Sleep for SHARE of the time since `started_s`, and add what was really slept."""
-    before_s = now()
-    time.sleep(SHARE * (before_s - started_s))
-    spent["added_s"] += now() - before_s
-    spent["delayed_steps"] += 1
+    """Take LONGER_PCT of the time since `started_s`, and count what was really taken."""
+    done_s = now()
+    until_s = done_s + LONGER_PCT / 100 * (done_s - started_s)
+    if until_s == done_s:
+        return
+    time.sleep(max(0.0, until_s - done_s - SPIN_S))
+    while now() < until_s:
+        pass
+    counts["delayed_steps"] += 1
+    counts["own_us"] += round(1e6 * (done_s - started_s))
+    counts["added_us"] += round(1e6 * (now() - done_s))
 
 
-publish("slow_step", lambda: {**spent, "share": SHARE})
+publish("slow_step", lambda: {"longer_pct": f"{LONGER_PCT:g}", **counts})
+count("slow_step", lambda: counts)

@@ -1,36 +1,18 @@
-"""`inspect FILE`: what this product reads in an engine's log or in a saved /metrics text, whoever started that engine.
+"""An engine's log: identity, decisions, KV budget, variables that do nothing, intervals of drafting, a death."""
 
-Reading only: the same functions that judge a boot, over one file. The exit code is 0 when it was read, 1 when it shows
-an engine that died or never started (whatever the cause), 5 when a variable that its boot was given does nothing (the
-boot's env.json lies beside the log); a file that is neither log nor metrics is a ConfigError.
-"""
-
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-from campaign import metrics, scrape
 from campaign.engine import fatal, last_words, logs, speculation
-from campaign.errors import ConfigError, ExitCode, InvalidError
-from overlays.errors import OverlayError
-from overlays.manifest import known
+from campaign.errors import ExitCode
+from campaign.inspection import beside
+from campaign.inspection.finding import Finding, Rows
 
-T = TypeVar("T")
-BOOTS = "boots"  # RUN/boots/01-A/engine.log
-LARGEST_MB = 256
-WIDTH = 12  # of the column that names what is told
 SHOWN_NAMES = 5
-LOG_LINE = re.compile(
+LINE = re.compile(
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d [\d:.]+ \[|^(?:\(\w+ pid=\d+\) )?INFO:     ", re.MULTILINE
 )
-PAGES = (".md", ".html", ".json", ".jsonl", ".py", ".toml", ".yaml", ".yml")  # they may quote a log
-PAGE = re.compile(
-    r"\s*(?:# (?:PASS|FAIL|INCONCLUSIVE|VOID|INVALID): |<!doctype|<html|\{\s*\"(?!log\")|\[\s*[{\"])", re.I
-)
-METRICS_LINE = re.compile(r"^(?:# (?:HELP|TYPE) |vllm:\w+[{ ])", re.MULTILINE)
 VERSION = re.compile(r"(?:LLM engine \(v|version )(\d[\w.+]*)")
 DRAFTING = re.compile(r"SpeculativeConfig\(method='([^']*)', model=(?:'([^']*)'|None), num_spec_tokens=(\d+)")
 PROFILING = re.compile(r"CUDA graph memory profiling is (?:enabled|disabled).*")
@@ -40,99 +22,33 @@ TOLD_TO = "as it was told to; what it says after that is not read as a failure"
 TRACEBACK = "Traceback (most recent call last)"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What was read in a file, line by line, and the exit code that says the worst of it."""
-
-    lines: tuple[str, ...]
-    code: ExitCode = ExitCode.PASS
-
-
-def look_into(file: Path) -> Finding:
-    """A log or a metrics text. Raises ConfigError for a file that is neither, too large, or no text."""
-    text = _text(file)
-    if not text.strip():
-        raise ConfigError(f"{file} is empty: the engine wrote nothing, so nothing can be read in it")
-    if file.suffix in PAGES or PAGE.match(text):
-        raise ConfigError(
-            f"{file} is neither an engine's log nor a /metrics text, though it may quote one; give an engine.log of a "
-            "boot, or what GET /metrics answered, or the folder of a run"
-        )
-    if METRICS_LINE.search(text):
-        return of_metrics(text, file.name)
-    if not (LOG_LINE.search(text) or _known(text)):
-        raise ConfigError(
-            f"{file} is neither an engine's log nor a /metrics text: no line of it is one that is read here; "
-            "give an engine.log of a boot, or what GET /metrics answered"
-        )
-    nothing: dict[str, str] = {}
-    no_words: list[str] = []
-    given, argv = _beside(file, "env.json", nothing), _beside(file, "argv.json", no_words)
-    return of_log(text, file.name, given, argv, _declared(file))
-
-
-def _text(file: Path) -> str:
-    size_mb = file.stat().st_size / 2**20
-    if size_mb > LARGEST_MB:
-        raise ConfigError(
-            f"{file} has {size_mb:.0f} MiB; inspect reads up to {LARGEST_MB}: cut out the part of one boot"
-        )
-    content = file.read_bytes()
-    if b"\0" in content:
-        raise ConfigError(f"{file} is no text; give an engine's log or a saved /metrics text")
-    return content.decode("utf-8", "replace")
-
-
-def _known(text: str) -> bool:
-    """Lines that are read here, in a log whose prefixes somebody cut off."""
+def is_one(text: str) -> bool:
+    """Whether a text is an engine's log: by its prefixes, or by lines that are read here where those were cut off."""
     return bool(
-        logs.kv(text) or logs.unknown_variables(text) or logs.attention_backend(text) or logs.worth_showing(text)
+        LINE.search(text)
+        or logs.kv(text) or logs.unknown_variables(text) or logs.attention_backend(text) or logs.worth_showing(text)
         or speculation.lines(text) or fatal.find(text, {}) or logs.crash(text)
-        or last_words.ARGUMENT.search(text)
+        or last_words.ARGUMENT.search(text) or logs.engines(text)
     )  # fmt: skip
 
 
-def _beside(file: Path, name: str, nothing: T) -> T:
-    """What a boot of ours was given, where it lies beside its log; `nothing` where it does not."""
-    beside = file.with_name(name)
-    if not beside.is_file():
-        return nothing
-    try:
-        found = json.loads(beside.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{beside} beside the log cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{beside} beside the log is no JSON: {error}") from error
-    if not isinstance(found, type(nothing)):
-        raise ConfigError(f"{beside} beside the log holds {type(found).__name__}, wanted {type(nothing).__name__}")
-    return found
+def version(text: str) -> str:
+    """The engine's version as its log tells it; empty where it does not."""
+    found = VERSION.search(text)
+    return found[1] if found else ""
 
 
-def _declared(file: Path) -> frozenset[str]:
-    """Variables that an overlay of ours or of the run's own reads: the engine does not know them, and that is right."""
-    search = [Path(path) for path in _overlay_path(file.absolute())]
-    try:
-        overlays = known([path for path in search if path.is_dir()])
-    except OverlayError as error:
-        raise ConfigError(str(error)) from error
-    return frozenset(name for overlay in overlays.values() for name in overlay.variables)
+def profiling(text: str) -> str:
+    """What the log says of how memory was profiled; empty where it says nothing."""
+    return "; ".join(dict.fromkeys(found[0] for found in PROFILING.finditer(text)))
 
 
-def _overlay_path(log: Path) -> list[str]:
-    """host.overlay_path of the run that a boot's log belongs to; empty for a log of somebody else's."""
-    run = next((folder.parent for folder in log.parents if folder.name == BOOTS), None)
-    if run is None:
-        return []
-    plan = run / "plan.json"
-    nothing: dict[str, Any] = {}
-    found: Any = _beside(plan, plan.name, nothing)
-    for key in ("config", "host", "overlay_path"):
-        if not isinstance(found, dict):
-            raise ConfigError(f"{plan}: what holds {key} is {type(found).__name__}, wanted a map")
-        found = found.get(key, [] if key == "overlay_path" else nothing)
-    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
-        raise ConfigError(f"{plan}: config.host.overlay_path is {found!r}, wanted a list of folders")
-    return found
+def look(file: Path, text: str) -> Finding:
+    """A log with what lies beside it. Raises ConfigError for something beside it that cannot be read."""
+    nothing: dict[str, str] = {}
+    no_words: list[str] = []
+    env, argv = beside.given(file, "env.json", nothing), beside.given(file, "argv.json", no_words)
+    return of_log(text, file.name, env, argv, beside.declared(file))
 
 
 def of_log(
@@ -161,11 +77,7 @@ def of_log(
         *_speculation(text),
         *death,
     ]
-    head = f"engine log   {name}: {lines} lines"
-    return Finding((head, *(f"  {what:<{WIDTH}}{told}" for what, told in rows)), code)
-
-
-Rows = Iterator[tuple[str, str]]
+    return Finding("log", (name,), f"engine log   {name}: {lines} lines", tuple(rows), code)
 
 
 def _identity(text: str) -> Rows:
@@ -268,14 +180,3 @@ def _errors(text: str) -> Iterator[str]:
 
 def _class_of(found: fatal.Fatal) -> str:
     return f"{found.error.__name__}, exit {int(found.error.exit_code)}"
-
-
-def of_metrics(text: str, name: str) -> Finding:
-    """A scrape's counters under our names. Raises ConfigError where it is no Prometheus text."""
-    try:
-        counters = metrics.parse(text)
-    except InvalidError as error:
-        raise ConfigError(f"{name}: {error}") from error
-    rows = scrape.rows(counters, text)
-    engines = ", ".join(sorted(counters.by_engine)) or "none"
-    return Finding((f"/metrics     {name}: engines {engines}", *(f"  {what:<20}{told}" for what, told in rows)))

@@ -1,0 +1,1 @@
+"""The project measured: each module is one command that writes one table."""

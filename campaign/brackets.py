@@ -1,0 +1,48 @@
+"""The bracket's part of the configuration: order, looks, budgets of boots, minutes and re-runs."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from omegaconf import MISSING
+
+STANDARD_SCHEDULE, LOOKS = "ABBA BAAB", (8, 12, 16)  # of bracket=verdict
+
+
+class BracketKind(Enum):
+    """One engine at a time, boot after boot; or both arms live at once, requests alternating between them."""
+
+    boots = "boots"
+    duet = "duet"
+
+
+class BurnIn(Enum):
+    """Whether a boot that is not measured goes first: where the compile cache is cold, always, or never."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+@dataclass
+class Bracket:
+    """The ordered boots. `schedule` is written in A (base) and B (candidate), a block a word; of a duet, a pair."""
+
+    kind: BracketKind = BracketKind.boots
+    schedule: str = MISSING
+    looks: list[int] = field(default_factory=list)  # planned looks, in boots; none is one look, at the end
+    max_boots: int = 16
+    max_minutes: float | None = None  # no block is begun that would end later than this
+    futility: bool = True  # stop INCONCLUSIVE where the boots that are left would hardly decide it
+    burn_in: BurnIn = BurnIn.auto
+    reruns_per_block: int = 1  # of boots that the environment tainted
+    reruns: int = 2  # of such boots in the whole bracket; more, and the host is unfit
+    aa_pairs: int = 2  # of a duet: pairs of base beside base that go first
+    mechanism: bool = False  # one more boot an arm, not measured, under the engine's profiler
+    mirror: bool = True
+    refuse_underpowered: bool = False
+
+
+def planned_looks(schedule: str, max_boots: int) -> list[int]:
+    """The looks of the shipped schedule as far as `max_boots` goes; none for any other schedule."""
+    looks = [boots for boots in LOOKS if boots <= max_boots]
+    return looks if schedule == STANDARD_SCHEDULE and len(looks) > 1 else []

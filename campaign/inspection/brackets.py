@@ -1,0 +1,26 @@
+"""A bracket record: judged again, and told as a run tells it."""
+
+from campaign import record
+from campaign.inspection.finding import Finding, Row, code_of
+from campaign.inspection.recognised import Source
+from campaign.rejudge import rejudged
+
+
+def look(source: Source) -> Finding:
+    """The verdict of a record. Raises ConfigError for one that cannot be read."""
+    found = record.read(source.data[0], source.name)
+    result = rejudged(found, source.name)
+    rows: list[Row] = [("", result.line), *(("", f"  {detail}") for detail in result.details)]
+    rows += [("", f"  void boot {_void(boot.index, boot.letter)}: {boot.reason}") for _, boot in found.void]
+    was = found.told.get("judged", {}).get("line")
+    if was is not None:
+        same = "as the run told it" if was == result.line else f"the run told another line: {was}"
+        rows.append(("", f"  {same}"))
+    head = f"record       {source.name}: claim {found.claim.name}, {len(found.readings)} boots {found.letters}"
+    return Finding(
+        "record", (source.name,), head, tuple(rows), code_of(result.verdict), True, dict(result.numbers), width=0
+    )
+
+
+def _void(index: int, letter: str) -> str:
+    return f"{index:02d}-{letter}"
