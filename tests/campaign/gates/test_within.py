@@ -58,6 +58,18 @@ def test_a_drift_that_is_small_or_of_single_boots_leaves_the_verdict(changes):
     assert check(changes).verdict is Verdict.PASS
 
 
+def test_three_boots_that_happen_to_fall_together_are_told_and_are_no_reason():
+    """As seen on a restless machine: -6.9, -11.9 and -8.6 %."""
+    found = check((-6.9, -11.9, -8.6), rates=(100.0, 101.0, 100.0), letters="ABA")
+    assert "drift within the window" not in found.line
+    assert "boot 02-B 101.0 to 89.0 (-11.9 %)" in found.details[-1]
+
+
+def test_of_a_duet_what_falls_for_both_of_a_pair_cancels():
+    pairs = {i: {"pair": (i + 1) // 2} for i in range(1, 9)}
+    assert "drift within the window" not in check((-9.0, -9.1) * 4, letters="ABBABAAB", at=pairs).line
+
+
 @pytest.mark.case("D14")
 def test_a_single_boot_that_falls_is_told_and_is_no_reason():
     found = check((-9.0, *(0.0,) * 7))
