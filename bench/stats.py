@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from bench import references, sessions
 from bench.vectors import Compared, compared
-from campaign import record
-from campaign.rejudge import rejudged
+from campaign.told import record
+from campaign.told.rejudge import rejudged
 from verdict.words import Verdict
 
 Floats = NDArray[np.float64]
@@ -155,7 +155,7 @@ def page(vectors: Sequence[Compared], found: dict[str, dict[str, Rates]], n: int
         f"Written by `make bench-stats` on {time.strftime('%Y-%m-%d')} in {seconds:.0f} s: Python "
         f"{platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, seed {SEED}.",
         "**Computed and simulated; no engine, no GPU, nothing measured.** Every bracket went through a bracket record "
-        "(campaign/record.py) and the judge of a run (campaign/rejudge.py).",
+        "(campaign/told/record.py) and the judge of a run (campaign/told/rejudge.py).",
         "",
         "## Reference vectors",
         "",

@@ -5,9 +5,9 @@ from typing import Any
 
 from scipy.special import stdtr
 
-from campaign import record
 from campaign.gates.base import GateResult
-from campaign.rejudge import rejudged
+from campaign.told import record
+from campaign.told.rejudge import rejudged
 from verdict.claims import Judgement
 
 Data = Mapping[str, Any]

@@ -51,7 +51,7 @@ def _look_into(files: tuple[Path, ...], as_json: bool) -> ExitCode:
 
 def _with_config(verb: str, overrides: list[str]) -> ExitCode:
     from campaign import console, door
-    from campaign.plan import make, new_run_id
+    from campaign.planning.plan import make, new_run_id
 
     campaign = door.compose(overrides)
     if campaign is None:  # hydra answered by itself (--cfg, --info)

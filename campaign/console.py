@@ -6,14 +6,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from campaign import contrast
-from campaign.arms import ResolvedArm, spelled, strays
+from campaign.asked import contrast
+from campaign.asked.arms import ResolvedArm, spelled, strays
+from campaign.asked.knobs import KnobValue
+from campaign.asked.origins import Setting
 from campaign.config import Written
-from campaign.could_see import format_resolution
 from campaign.errors import ExitCode
 from campaign.evidence import BootRecord, WitnessRow
 from campaign.gates.base import GateResult
-from campaign.knobs import KnobValue
 from campaign.names import (
     ACCEPTANCE_LENGTH,
     BASE,
@@ -24,8 +24,8 @@ from campaign.names import (
     acceptance_pp,
     logic_only_label,
 )
-from campaign.origins import Setting
-from campaign.plan import Plan, expected_minutes, prompt_paths
+from campaign.planning.could_see import format_resolution
+from campaign.planning.plan import Plan, expected_minutes, prompt_paths
 from verdict.claims import ClaimKind
 from verdict.fit import Scale
 from verdict.words import Verdict

@@ -16,7 +16,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from campaign import confidential, hints, profile
+from campaign.asked import confidential, hints, profile
+from campaign.asked.origins import Source, quoted, written
+from campaign.asked.places import absolute, exists
 from campaign.config import (
     ROOT,
     Campaign,
@@ -30,8 +32,6 @@ from campaign.config import (
     to_plain,
 )
 from campaign.errors import ConfigError
-from campaign.origins import Source, quoted, written
-from campaign.places import absolute, exists
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 NOISE = (

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from campaign import confidential, door
+from campaign import door
+from campaign.asked import confidential
 from campaign.errors import ConfigError
 
 OPTIONS = ("--supersedes", "--corrects", "--because")

@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from campaign import live, profiled, trace
+from campaign import trace
+from campaign.bracket import live
+from campaign.bracket.draft import Draft
+from campaign.bracket.live import Bench, Live
+from campaign.bracket.looks import Outcome
 from campaign.disclosure import is_dead, may_show_readings
-from campaign.draft import Draft
 from campaign.engine.spec import EngineSpec
 from campaign.errors import CampaignError, EngineFailedError, interrupted
 from campaign.journal import RunFolder
-from campaign.live import Bench, Live
-from campaign.looks import Outcome
 from campaign.names import logic_only_label
-from campaign.plan import PlannedBoot
+from campaign.planning.plan import PlannedBoot
+from campaign.told import profiled
 from campaign.trace import TraceError
-from campaign.window import asking
+from campaign.traffic.window import asking
 
 FOLDER = "mechanism"
 TRACES = "traces"

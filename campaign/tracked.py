@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from campaign import console, tracking
+from campaign.bracket.looks import Outcome
 from campaign.errors import CampaignError, ConfigError, ExitCode, TrackingError, complain, interrupted, worst
 from campaign.import_request import ImportRequest
 from campaign.journal import RunFolder
-from campaign.looks import Outcome
-from campaign.plan import Plan
+from campaign.planning.plan import Plan
 
 Judged = Callable[[RunFolder], tuple[Plan, Outcome]]
 

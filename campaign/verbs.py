@@ -5,21 +5,24 @@ import signal
 import time
 from pathlib import Path
 
-from campaign import console, mechanism, noise, recorded, registry, report, tracked
+from campaign import console, mechanism, tracked
+from campaign.bracket import noise
+from campaign.bracket.draft import TAIL_LINES, Draft
+from campaign.bracket.live import Bench, kv_first, prove, specify, write_asked
+from campaign.bracket.looks import Outcome, judge, look_lines
+from campaign.bracket.preflight import overlays_told, preflight
+from campaign.bracket.session import has_ended, run_bracket
 from campaign.config import ROOT, from_plain
 from campaign.door import RUN_ID, RunReference
-from campaign.draft import TAIL_LINES, Draft
 from campaign.engine import local, stop
 from campaign.engine.logs import tail
 from campaign.errors import CampaignError, ConfigError, DriftError, ExitCode, interrupted
+from campaign.host import registry
 from campaign.import_request import ImportRequest
 from campaign.journal import RunFolder, read_json, write_json
-from campaign.live import Bench, kv_first, prove, specify, write_asked
-from campaign.looks import Outcome, judge, look_lines
-from campaign.plan import Plan, PlannedBoot, make
-from campaign.preflight import overlays_told, preflight
-from campaign.result import result_of
-from campaign.session import has_ended, run_bracket
+from campaign.planning.plan import Plan, PlannedBoot, make
+from campaign.told import recorded, report
+from campaign.told.result import result_of
 from overlays import smoke
 from overlays.base import BaseTree
 from overlays.stage import Stage, stage

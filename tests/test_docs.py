@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from campaign import door, manual
-from campaign.plan import make
+from campaign.planning.plan import make
 from overlays.__main__ import HELP as OVERLAYS_HELP
 from overlays.__main__ import _parser
 

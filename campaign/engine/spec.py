@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from campaign.asked.pinned import SYNTHETIC
+from campaign.asked.variables import may_show
 from campaign.config import Campaign
-from campaign.pinned import SYNTHETIC
-from campaign.variables import may_show
 
 HOST = "127.0.0.1"
 RUN_MARKER = "CAMPAIGN_RUN_ID"  # every process of a run carries it, so that a crashed run can be swept
@@ -73,7 +73,7 @@ def build(
 ) -> EngineSpec:
     """The boot of one resolved arm: its serve arguments, its variables, and the names passed on from the caller.
 
-    Makes no folder and starts nothing. Names and values were checked when the arm was resolved (campaign/arms.py).
+    Makes no folder and starts nothing. Names and values were checked when the arm was resolved (campaign.asked).
     """
     engine = campaign.engine
     boot_dir = boot_dir.absolute()

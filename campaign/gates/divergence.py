@@ -1,6 +1,6 @@
 """Where two answers to one prompt part, and what kind of difference that is (statistics.md 1.1; cases H5, H9, H10).
 
-With log probabilities of the token at which they part, asked for after the window (campaign.second_look).
+With log probabilities of the token at which they part, asked for after the window (campaign.traffic.second_look).
 """
 
 import unicodedata
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from campaign.corruption import damage
 from campaign.evidence import Again, Answer, BootRecord
 from campaign.gates.footing import PromptKey
+from campaign.prompting.corruption import damage
 
 Reading = tuple[str, Answer]
 AROUND = 24  # characters shown on each side of a divergence

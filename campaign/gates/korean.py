@@ -17,7 +17,7 @@ GREEDY_ONLY = "greedy answers only: what happens to drawn ones is not shown (gat
 class Korean:
     """No Korean prompt that base answers cleanly is corrupt in any boot of the candidate.
 
-    `prompts` is the file that is sent in every boot (campaign.prompts reads it); `sampled` one more, of prompts that
+    `prompts` is the file that is sent in every boot (campaign.prompting reads it); `sampled` one more, of prompts that
     are drawn (case H2): counted apart, and never compared token by token. A `claimed_below_pct` of corrupt answers must
     be shown by the bound for a PASS (statistics.md section 1.7).
     """

@@ -12,7 +12,7 @@ from verdict.sentence import Counted
 class Quality:
     """Every quality prompt that base answers right is answered right in every boot of the candidate.
 
-    `prompts` is the file that is sent in every boot (campaign.prompts reads it). A `claimed_above_pct` of right answers
+    `prompts` is the file that is sent in every boot (prompting/ reads it). A `claimed_above_pct` of right answers
     must be shown by the bound for a PASS (statistics.md section 1.7).
     """
 

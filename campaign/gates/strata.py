@@ -1,6 +1,6 @@
 """Acceptance within a boot: by the context's length, cold beside warm, and from the window's first part to its last.
 
-All of it is counted by the streams' chunks (campaign/timing.py), another estimator than the counters' differences, so
+All of it is counted by the streams' chunks (traffic/timing.py), another estimator than the counters' differences, so
 it is compared with itself only: arm with arm, part with part.
 """
 

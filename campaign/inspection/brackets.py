@@ -1,9 +1,9 @@
 """A bracket record: judged again, and told as a run tells it."""
 
-from campaign import record
 from campaign.inspection.finding import Finding, Row, code_of
 from campaign.inspection.recognised import Source
-from campaign.rejudge import rejudged
+from campaign.told import record
+from campaign.told.rejudge import rejudged
 
 
 def look(source: Source) -> Finding:

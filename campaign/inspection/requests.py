@@ -11,7 +11,7 @@ from typing import Any
 from campaign import typed
 from campaign.errors import ConfigError
 from campaign.inspection.recognised import Source
-from campaign.sample import Sample
+from campaign.traffic.sample import Sample
 
 NS_PER_MS = 1_000_000
 KEYS = (

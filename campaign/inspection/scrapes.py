@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from campaign import metrics, scrape, series
 from campaign.errors import ConfigError, ExitCode, InvalidError, worst
 from campaign.inspection.finding import WORDS, Finding, Row
 from campaign.inspection.recognised import Source
 from campaign.names import ACCEPTANCE_LENGTH, acceptance_pp
+from campaign.traffic import metrics, scrape, series
 
 WIDTH = 20
 

@@ -1,6 +1,6 @@
 """What streamed answers show: each figure by its own rule and clock, and whether they show a speed at all (D2 to D14).
 
-The rules are campaign.timing's: step/s is counted in chunks and never in tokens, tok/s in tokens and never in chunks
+The rules are traffic.timing's: step/s is counted in chunks and never in tokens, tok/s in tokens and never in chunks
 (one chunk is one decode step). The server's usage counts the tokens; a text is never tokenised again.
 """
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
 
-from campaign import timing
 from campaign.errors import ExitCode, worst
 from campaign.inspection.finding import WORDS, Finding, Row
 from campaign.inspection.recognised import Source
 from campaign.inspection.requests import Request, of
+from campaign.traffic import timing
 
 CLOCK = "client's clock"
 MOST_DRAFT_TOKENS = 16  # where K is not known, the largest that is usual

@@ -7,7 +7,6 @@ base and the second the candidate; of more, all but the last are base (the contr
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from campaign.checks import CHECKS, Check, Prompt, check_answer
 from campaign.errors import ConfigError, worst
 from campaign.evidence import Answer, BootRecord, Evidence
 from campaign.gates.base import Gate, GateResult
@@ -18,6 +17,7 @@ from campaign.gates.quality import Quality
 from campaign.inspection.finding import Finding, Row, code_of
 from campaign.inspection.recognised import Source
 from campaign.names import BASE, CANDIDATE
+from campaign.prompting.checks import CHECKS, Check, Prompt, check_answer
 from verdict.sentence import Counted, count_line, head
 from verdict.words import Verdict
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from campaign import corruption, metrics, scrape
 from campaign.engine import logs, speculation
 from campaign.errors import ExitCode, worst
 from campaign.inspection import log, scrapes
 from campaign.inspection.finding import WORDS, Finding
 from campaign.inspection.recognised import Kind, Source
+from campaign.prompting import corruption
+from campaign.traffic import metrics, scrape
 
 Concluded = tuple[ExitCode, str]
 

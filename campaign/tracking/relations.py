@@ -11,7 +11,7 @@ from pathlib import Path
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from campaign import confidential
+from campaign.asked import confidential
 from campaign.errors import ConfigError
 from campaign.journal import read_json, write_json
 from campaign.names import (

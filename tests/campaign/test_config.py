@@ -10,10 +10,11 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from campaign import config, places
+from campaign import config
+from campaign.asked import places
 from campaign.config import ROOT, Arm, Bracket, Campaign, ClaimKindName, from_plain, open_maps, parse, to_plain
 from campaign.errors import ConfigError
-from campaign.plan import make
+from campaign.planning.plan import make
 
 CONF = ROOT / "conf"
 EXPERIMENTS = sorted((CONF / "exp").glob("*.yaml"))

@@ -18,11 +18,11 @@ from campaign.console import (
     format_witness,
     show,
 )
-from campaign.could_see import format_resolution
 from campaign.errors import ExitCode
 from campaign.evidence import WitnessRow
 from campaign.gates.base import GateResult
-from campaign.plan import Plan, make
+from campaign.planning.could_see import format_resolution
+from campaign.planning.plan import Plan, make
 from tests.fakes.evidence import boot, died
 from verdict.words import Verdict
 

@@ -11,7 +11,7 @@ import pytest
 from campaign.config import ROOT
 from campaign.door import run_reference, separated
 from campaign.errors import ConfigError
-from campaign.plan import make
+from campaign.planning.plan import make
 
 HEAD = "# @package _global_\ndefaults:\n  - exp8\n  - _self_\n"
 TREE = {  # file below a --config-dir -> its bytes
@@ -203,8 +203,9 @@ def test_equal_arms_are_invalid_before_anything_runs(command) -> None:
 
 
 def test_a_fault_of_ours_is_70_and_never_looks_like_a_fail(python) -> None:
-    planted = "import sys, runpy, campaign.plan; campaign.plan.make = None; sys.argv[1:] = ['exp=exp8', 'dry_run=true']"
-    done = python("-c", planted + "; runpy.run_module('campaign', run_name='__main__', alter_sys=True)")
+    planted = "import sys, runpy; from campaign.planning import plan; plan.make = None; "
+    asked = "sys.argv[1:] = ['exp=exp8', 'dry_run=true']; "
+    done = python("-c", f"{planted}{asked}runpy.run_module('campaign', run_name='__main__', alter_sys=True)")
     assert done.returncode == 70
     assert "fault (70): a fault of ours" in done.stderr
 

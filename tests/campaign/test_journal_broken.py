@@ -15,7 +15,7 @@ from campaign.door import RunReference
 from campaign.errors import CampaignError, ConfigError
 from campaign.evidence import WitnessRow
 from campaign.journal import RunFolder, plain, write_json
-from campaign.plan import make
+from campaign.planning.plan import make
 from tests.fakes.evidence import answer, boot, drafts, speculating
 
 PLAN: dict[str, Any] = {

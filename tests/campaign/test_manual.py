@@ -7,7 +7,7 @@ import pytest
 
 from campaign.errors import ExitCode
 from campaign.manual import HELP, ON_A_RUN, WITH_CONFIG, is_verb
-from campaign.plan import make
+from campaign.planning.plan import make
 
 PLACEHOLDER = re.compile(r"=[A-Z]+\b|key=value")
 EXAMPLES = [word for word in re.findall(r"(?<![\w.])[a-z][\w./]*=\S+", HELP) if not PLACEHOLDER.search(word)]

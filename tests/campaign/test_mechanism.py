@@ -1,10 +1,10 @@
-"""Twin of campaign.mechanism and campaign.profiled: boots under the fake engine's profiler, by the public door."""
+"""Twin of campaign.mechanism and campaign.told.profiled: boots under the fake engine's profiler, by the public door."""
 
 import json
 import signal
 from pathlib import Path
 
-from campaign import profiled
+from campaign.told import profiled
 from campaign.trace import profile, read
 from tests.fakes.line import WAIT_S, Line, until
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 Done = subprocess.CompletedProcess[str]
 Run = Callable[..., Done]
 NO_ACCEPTANCE = Change(
-    "vllm/v1/engine/core.py", "taken = accepted(request.prompt, number, drafted)", "taken = 0 * number"
+    "vllm/v1/engine/core.py", "self.metrics.drafted(drafted, taken)", "taken = 0; self.metrics.drafted(drafted, taken)"
 )
 ONE_KNOB = """
 [[knob]]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from campaign.sample import Sample
+from campaign.traffic.sample import Sample
 
 DONE = b"data: [DONE]\n\n"
 SECOND = 1_000_000_000  # nanoseconds

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from campaign import metrics
-from campaign.checks import Prompt
-from campaign.client import Ask, Client
 from campaign.engine import kv, witness
 from campaign.engine.local import RunningEngine, serve
 from campaign.engine.reports import EVERY_ROLE, ask
 from campaign.engine.spec import EngineSpec
 from campaign.engine.witness import KnobAsked
-from campaign.sample import Sample
+from campaign.prompting.checks import Prompt
+from campaign.traffic import metrics
+from campaign.traffic.client import Ask, Client
+from campaign.traffic.sample import Sample
 from overlays.base import base_tree
 from overlays.manifest import load
 from overlays.stage import Stage, stage

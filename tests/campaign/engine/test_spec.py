@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from campaign import variables
+from campaign.asked import variables
+from campaign.asked.variables import RUNNERS
 from campaign.engine.spec import EngineSpec, argument
 from campaign.errors import ConfigError
-from campaign.variables import RUNNERS
 
 Make = Callable[..., EngineSpec]
 
@@ -51,7 +51,7 @@ def test_stray_variables_of_the_caller_do_not_reach_the_engine(make: Make, monke
 
 
 def test_every_variable_that_the_runner_sets_is_refused_where_a_person_writes_one(make: Make) -> None:
-    """One list (campaign/variables.py) stands for what spec.build sets; a person may change only these few."""
+    """One list (campaign/asked/variables.py) stands for what spec.build sets; a person may change only these few."""
     changeable = {"DO_NOT_TRACK", "VLLM_NO_USAGE_STATS", "VLLM_ENGINE_READY_TIMEOUT_S", "HF_HUB_OFFLINE"}
     set_by_us = {name for name in make().env if not name.startswith("FAKE_")} - changeable
     assert set_by_us

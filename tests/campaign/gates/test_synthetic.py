@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from campaign import feasible, pinned
+from campaign.asked import feasible, pinned
 from campaign.engine.spec import speculative_config
 from campaign.errors import ConfigError
 from campaign.gates import Gates

@@ -1,0 +1,1 @@
+"""What is asked of an engine: arms, knobs, variables, serve arguments, and who wrote each of them."""

@@ -1,0 +1,34 @@
+"""The budget of boots that are run again because the environment tainted them (statistics.md section 1.6). Pure.
+
+A boot is voided without a look at its metric. Each time that boots are voided, one or a whole block or pair, counts
+once, against its block and against the bracket; then the host is unfit.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from campaign.evidence import BootRecord
+from campaign.planning.plan import Plan
+
+HOST_UNFIT = "host_unfit"  # a fact of a void boot after which nothing can be started on this machine
+Voided = Sequence[Sequence[BootRecord]]  # by each time that some were
+
+
+def spent(plan: Plan, record: BootRecord, voided: Voided) -> str:
+    """Why this void boot is not run again, in words; empty where it is."""
+    if HOST_UNFIT in record.facts:
+        return "the machine is not as it was"
+    bracket = plan.campaign.bracket
+    counted = [group[0] for group in voided if group and HOST_UNFIT not in group[0].facts]
+    if len(counted) >= bracket.reruns:
+        return f"{len(counted)} of {bracket.reruns} re-runs are used (bracket.reruns)"
+    block = block_of(plan, record.index)
+    here = sum(block_of(plan, boot.index) == block for boot in counted)
+    if here >= bracket.reruns_per_block:
+        return f"{here} of {bracket.reruns_per_block} re-runs of block {block} are used (bracket.reruns_per_block)"
+    return ""
+
+
+def block_of(plan: Plan, index: int) -> int:
+    """The number of the block that a boot lies in, both from 1."""
+    return bisect_left(plan.block_ends, index) + 1

@@ -1,0 +1,46 @@
+"""What a plan can see before its first boot, and what this host is known for (statistics.md 1.10 and 1.12)."""
+
+from campaign.names import logic_only_label
+from campaign.planning.plan import Plan, borrowed, detectable, underpowered
+
+
+def format_resolution(plan: Plan) -> list[str]:
+    """The detectable effect, for the host's history or for three guesses; and whether that is enough."""
+    mark = logic_only_label(plan.campaign.engine.logic_only or "")
+    if mark:
+        return [f"  could see   no speed: {mark}; what claims a speed ends INCONCLUSIVE, all else is judged as ever"]
+    remarks = [f"  note        {remark}" for remark in plan.known.remarks]
+    if plan.schedule.is_screen:
+        return [f"  could see   {_screen(plan)}: a screen is never a verdict", *remarks]
+    source = f"guess: {plan.known.origin}" if plan.history is None else plan.known.origin
+    lines = [
+        f"  could see   step/s {', '.join(rows)} ({source}; 80 % power{after})" for rows, after in _detectable(plan)
+    ]
+    shortfall = underpowered(plan)
+    return [*lines, *([f"  note        {shortfall}; it runs all the same"] if shortfall else []), *remarks]
+
+
+def _screen(plan: Plan) -> str:
+    """What a screen can see with the error bar that it borrows, if there is one to borrow."""
+    seen = borrowed(plan)
+    if seen is None:
+        return f"no error bar of its own, and none to borrow ({plan.known.origin})"
+    return f"step/s {seen:.1f} % with a borrowed error bar ({plan.known.origin}; 80 % power)"
+
+
+def _detectable(plan: Plan) -> list[tuple[list[str], str]]:
+    """What the first look can see, and what the last one can."""
+    looks = plan.looks.boots
+    some = [looks[0]] if len(looks) == 1 else [looks[0], looks[-1]]
+    within = " within its pair" if plan.schedule.paired else ""
+    return [
+        (
+            [
+                f"{mde:.1f} % at a boot sd of {sd:.3g} %{within}"
+                for sd, mde in detectable(plan, boots)
+                if mde is not None
+            ],
+            f"; after {boots} boots" if len(looks) > 1 else "",
+        )
+        for boots in some
+    ]

@@ -1,0 +1,266 @@
+"""From a configuration to the ordered boots and the registered claims. Pure, and quick enough for a dry run."""
+
+import secrets
+import time
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Literal
+
+from campaign.asked import contrast, feasible
+from campaign.asked.arms import ResolvedArm, digest, resolve
+from campaign.config import Campaign, to_plain
+from campaign.errors import ConfigError
+from campaign.evidence import Evidence
+from campaign.gates import synthetic
+from campaign.host import registry
+from campaign.host.registry import Known
+from campaign.names import BASE, CANDIDATE, SAMPLED_SET
+from campaign.planning.registered import registered
+from campaign.planning.scheduled import looks_and_schedule
+from campaign.prompting.checks import Prompt
+from campaign.prompting.prompts import load_prompts
+from verdict.claims import Claim, ClaimKind
+from verdict.history import History
+from verdict.looks import Looks
+from verdict.power import design_df, mde_pct
+from verdict.schedule import Schedule, coin, mirrored
+
+SD_PCT_WITHOUT_HISTORY = (1.0, 2.0, 5.0)
+LARGEST_SUFFIX = 16**4
+
+
+@dataclass(frozen=True)
+class PlannedBoot:
+    """One start of the engine, not yet made."""
+
+    index: int  # from 1
+    letter: Literal["A", "B"]
+    pair: int = 0  # of a duet, from 1
+    prefix: str = ""  # of its folder, where it is no boot of the bracket
+
+    @property
+    def place(self) -> int:
+        """Of a pair, 0 is the boot that starts first, on the first port; 1 the other. Alone always 0."""
+        return (self.index - 1) % 2 if self.pair else 0
+
+    @property
+    def arm(self) -> str:
+        """The arm behind the letter: A is base."""
+        return BASE if self.letter == "A" else CANDIDATE
+
+    @property
+    def name(self) -> str:
+        """The folder's name, `01-A`."""
+        return f"{self.prefix}{self.index:02d}-{self.letter}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be run, fixed before the first boot."""
+
+    run_id: str
+    campaign: Campaign
+    schedule: Schedule
+    flipped: bool
+    claims: dict[str, Claim]
+    claims_digest: str
+    arms: dict[str, ResolvedArm]
+    prompts: dict[str, tuple[Prompt, ...]]  # by prompt set
+    known: Known  # of this host, before the first boot
+    looks: Looks
+
+    @property
+    def history(self) -> History | None:
+        """The sd of a boot of this host, by its registry."""
+        return self.known.history
+
+    @property
+    def boots(self) -> tuple[PlannedBoot, ...]:
+        """The boots in the order they run; the pairs of a duet are up at once."""
+        pairs = self.schedule.pairs or (0,) * self.schedule.n_boots
+        rows = enumerate(zip(self.schedule.letters, pairs, strict=True), 1)
+        return tuple(PlannedBoot(i, "A" if c == "A" else "B", pair) for i, (c, pair) in rows)
+
+    @property
+    def data(self) -> tuple[tuple[PlannedBoot, ...], ...]:
+        """The boots by what is one datum: each alone, or of a duet the two of a pair."""
+        size = 2 if self.schedule.paired else 1
+        return tuple(self.boots[i : i + size] for i in range(0, len(self.boots), size))
+
+    @property
+    def beside(self) -> tuple[tuple[PlannedBoot, ...], ...]:
+        """Of a duet, the pairs of base beside base that go before it: they are no boots of the bracket."""
+        # of equal arms it is itself base beside base, and where no speed counts there is nothing to compare
+        needless = contrast.sameness_claimed(self.claims) or self.campaign.engine.logic_only
+        n = self.campaign.bracket.aa_pairs if self.schedule.paired and not needless else 0
+        return tuple(tuple(PlannedBoot(2 * p - 1 + k, "A", p, "aa-") for k in (0, 1)) for p in range(1, n + 1))
+
+    @property
+    def block_ends(self) -> tuple[int, ...]:
+        """Boots that have run at the end of each block."""
+        return tuple(accumulate(len(block) for block in self.schedule.blocks))
+
+    def goal(self, boots: int) -> int:
+        """Boots of the first look that so many boots do not go beyond."""
+        return next((look for look in self.looks.boots if look >= boots), self.looks.last)
+
+    def evidence(self, boots: tuple[Any, ...], look: int | None = None) -> Evidence:
+        """The boots so far, beside what was registered; `look` (from 1) is the planned look that they are judged at.
+
+        Without one the boots of the whole schedule are asked for.
+        """
+        logic_only = self.campaign.engine.logic_only or ""
+        letters = self.schedule.letters[: self.looks.boots[look - 1]] if look else self.schedule.letters
+        return Evidence(
+            self.campaign.name,
+            boots,
+            self.claims,
+            letters,
+            self.history,
+            logic_only,
+            self.looks,
+            look or 1,
+            synthetic=synthetic.label(self.campaign.model.synthetic_acceptance_length),
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """plan.json: enough to resume, and to see that what was judged is what was registered."""
+        return {
+            "schema": 1,
+            "run_id": self.run_id,
+            "experiment": self.campaign.name,
+            "hypothesis": self.campaign.hypothesis,
+            "schedule": " ".join(self.schedule.blocks),
+            "flipped": self.flipped,
+            "looks": vars(self.looks) | {"boots": list(self.looks.boots)},
+            "claims_digest": self.claims_digest,
+            "history": self.known.plain(),
+            "arms": {name: arm.asked | {"digest": arm.digest} for name, arm in self.arms.items()},
+            "config": to_plain(self.campaign),
+        }
+
+
+def new_run_id(experiment: str) -> str:
+    """Experiment, start in UTC, four random hex digits: two may start in one second, the folder is made exclusively."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    return f"{experiment}-{stamp}-{secrets.randbelow(LARGEST_SUFFIX):04x}"
+
+
+def make(campaign: Campaign, run_id: str, known: Known | None = None) -> Plan:
+    """The plan of one run; `known` is what it began with, where it is resumed.
+
+    Raises ConfigError on anything that cannot be run, InvalidError on arms that are alike.
+    """
+    arms = {name: resolve(campaign, name) for name in _two_arms(campaign)}
+    claims = registered(campaign)
+    looks, schedule = looks_and_schedule(campaign, claims)
+    prompts = _prompts(campaign)
+    claims_digest = digest(
+        {
+            "claims": {name: str(claim) for name, claim in claims.items()},
+            "schedule": schedule.letters,
+            "prompts": {name: [str(p) for p in found] for name, found in prompts.items()},
+            **({"looks": str(looks)} if len(looks.boots) > 1 else {}),
+            **({"pairs": schedule.pairs, "aa_pairs": campaign.bracket.aa_pairs} if schedule.paired else {}),
+            **({"chat_template": campaign.model.chat_template} if campaign.model.chat_template else {}),
+        }
+    )
+    flipped = campaign.bracket.mirror and coin(claims_digest, run_id)
+    contrast.require_planned(arms, claims)
+    feasible.check(campaign, arms, prompts)
+    if schedule.paired:
+        feasible.check_side_by_side(campaign, arms)
+    shown = mirrored(schedule) if flipped else schedule
+    known = known or registry.known(campaign, prompts["decode"])
+    plan = Plan(run_id, campaign, shown, flipped, claims, claims_digest, arms, prompts, known, looks)
+    _check_power(plan)
+    _check_minutes(plan)
+    return plan
+
+
+def _two_arms(campaign: Campaign) -> tuple[str, ...]:
+    if set(campaign.arms) != {BASE, CANDIDATE}:
+        raise ConfigError(
+            f"an experiment has the arms base and candidate; {campaign.name} has {', '.join(campaign.arms)}"
+        )
+    return (BASE, CANDIDATE)
+
+
+def _prompts(campaign: Campaign) -> dict[str, tuple[Prompt, ...]]:
+    return {
+        name: load_prompts(path, name, sampled=name == SAMPLED_SET) for name, path in prompt_paths(campaign).items()
+    }
+
+
+def prompt_paths(campaign: Campaign) -> dict[str, Path]:
+    """Prompt set -> file, for the sets that this experiment sends."""
+    paths = {"decode": Path(campaign.workload.prompts)}
+    if campaign.gates.quality is not None:
+        paths["quality"] = Path(campaign.gates.quality.prompts)
+    if campaign.gates.korean is not None:
+        paths["korean"] = Path(campaign.gates.korean.prompts)
+        if campaign.gates.korean.sampled is not None:
+            paths[SAMPLED_SET] = Path(campaign.gates.korean.sampled)
+    return paths
+
+
+def detectable(plan: Plan, boots: int | None = None) -> tuple[tuple[float, float | None], ...]:
+    """(boot sd, smallest effect seen with 80 % power) in %, by the host's sd or three guesses; None: no error bar.
+
+    At the look after so many boots, else at the last one.
+    """
+    sds = SD_PCT_WITHOUT_HISTORY if plan.history is None else (100.0 * plan.history.s0,)
+    if plan.schedule.is_screen:
+        return tuple((sd, None) for sd in sds)
+    letters, level = plan.schedule.letters[:boots], plan.looks.level(ClaimKind.superiority)
+    return tuple((sd, mde_pct(sd / 100.0, letters, level, pairs=plan.schedule.pairs)) for sd in sds)
+
+
+def borrowed(plan: Plan) -> float | None:
+    """The smallest effect in % that a screen sees with this host's error bar (80 % power); None where it has none."""
+    history, letters, pairs = plan.history, plan.schedule.letters, plan.schedule.pairs
+    if history is None or not history.is_usable:
+        return None
+    return mde_pct(history.s0, letters, df=history.nu0 + design_df(letters, pairs=pairs), pairs=pairs)
+
+
+def _check_power(plan: Plan) -> None:
+    """An underpowered plan runs and says so; bracket.refuse_underpowered=true refuses it (house.md)."""
+    shortfall = underpowered(plan)
+    if plan.campaign.bracket.refuse_underpowered and shortfall:
+        raise ConfigError(shortfall)
+
+
+def _check_minutes(plan: Plan) -> None:
+    """Raises ConfigError where the boots up to the first look would take longer than all may."""
+    most, first = plan.campaign.bracket.max_minutes, plan.looks.boots[0]
+    wanted = expected_minutes(plan.campaign, first)
+    if most is not None and wanted > most:
+        raise ConfigError(
+            f"bracket.max_minutes={most:g} ends before anything could be judged: the first {first} boots take about "
+            f"{wanted:.0f} minutes (engine.minutes_per_boot={plan.campaign.engine.minutes_per_boot:g}); allow more"
+        )
+
+
+def underpowered(plan: Plan) -> str | None:
+    """Why the plan cannot resolve its speed claim, with the boots it would take; None when it can or none can tell."""
+    claim = plan.claims.get("step_rate")
+    if claim is None or claim.expect_pct is None or plan.schedule.is_screen:
+        return None
+    distance = abs(sum(claim.expect_pct) / 2 - claim.bound)
+    rows = [(sd, mde) for sd, mde in detectable(plan) if mde is not None and mde > distance]
+    if not rows or (plan.history is None and len(rows) < len(SD_PCT_WITHOUT_HISTORY)):
+        return None
+    sd, mde = rows[0]
+    boots = max(plan.schedule.n_boots, 4 * -(-round(plan.schedule.n_boots * (mde / max(distance, 0.01)) ** 2) // 4))
+    size, unit = (2, "pairs") if plan.schedule.paired else (1, "boots")
+    return (
+        f"underpowered: at a boot sd of {sd:g} % {plan.schedule.n_boots // size} {unit} see {mde:.1f} %, but the "
+        f"expected effect lies {distance:.1f} % from the gate; about {boots // size} {unit} would resolve it"
+    )
+
+
+def expected_minutes(campaign: Campaign, n_boots: int) -> float:
+    """Rough wall minutes, from the engine configuration's own figure of one boot with its prompts and window."""
+    return n_boots * campaign.engine.minutes_per_boot

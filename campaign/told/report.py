@@ -1,0 +1,112 @@
+"""The page of a run, report.md and report.html: verdict, gates, bracket plots, and what they were made of."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from campaign.asked.arms import ResolvedArm
+from campaign.config import Campaign
+from campaign.disclosure import may_show_effect, may_show_readings, shown
+from campaign.evidence import Evidence
+from campaign.gates.base import GateResult
+from campaign.gates.claimed import label_of, letters, logic_only
+from campaign.gates.footing import voided
+from campaign.journal import write_text
+from campaign.names import logic_only_label
+from campaign.told import profiled
+from campaign.told import report_tables as tables
+from campaign.told.bracket_figure import panels
+from campaign.told.machine_table import machine
+from campaign.told.view import Page, Panels, Section, to_html, to_markdown
+from verdict.plot import bracket_plot
+from verdict.words import Verdict
+
+
+def write(
+    run_dir: Path,
+    campaign: Campaign,
+    evidence: Evidence,
+    results: tuple[GateResult, ...],
+    verdict: Verdict,
+    arms: Mapping[str, ResolvedArm],
+) -> None:
+    """Write report.md and report.html into the run folder, each aside and renamed."""
+    page = make_page(run_dir.name, campaign, evidence, results, verdict, arms)
+    if found := profiled.read(run_dir):
+        page = replace(page, sections=(*page.sections, profiled.table(found)))
+    write_text(run_dir / "report.md", to_markdown(page))
+    write_text(run_dir / "report.html", to_html(page))
+
+
+def make_page(
+    run_id: str,
+    campaign: Campaign,
+    evidence: Evidence,
+    results: tuple[GateResult, ...],
+    verdict: Verdict,
+    arms: Mapping[str, ResolvedArm],
+) -> Page:
+    """All that is on the page; no effect where none may be told (house.md)."""
+    told = shown(results, verdict, evidence)
+    has_effect, has_readings = may_show_effect(verdict, evidence), may_show_readings(verdict, evidence)
+    sections: list[Section | None] = [
+        tables.failures(evidence),
+        tables.gates(told),
+        *(_plots(evidence, told, campaign.host.name) if has_effect else []),
+        tables.acceptance(evidence) if has_effect else None,
+        tables.pairs(evidence) if has_effect else None,
+        tables.boots(evidence, has_readings),
+        machine(evidence),
+        *tables.arms(arms),
+        *tables.witnesses(evidence),
+        tables.facts(campaign, evidence),
+    ]
+    return Page(
+        title=f"{campaign.name} ({run_id})",
+        verdict=verdict.value,
+        sentences=(campaign.hypothesis, _why(evidence, has_effect)),
+        sections=tuple(section for section in sections if section is not None),
+        footer=(*_engine(campaign), f"run {run_id}"),
+    )
+
+
+def _plots(evidence: Evidence, results: tuple[GateResult, ...], host: str) -> list[Section]:
+    return [_plot(evidence, result, host) for result in results if result.judgement is not None]
+
+
+def _plot(evidence: Evidence, result: GateResult, host: str) -> Panels:
+    """The two panels of a judged claim, with the readings that were judged."""
+    assert result.judgement is not None
+    metric, boots = result.judgement.claim.metric, result.judgement.fit.n_boots  # of the look that decided
+    label = label_of(metric)
+    plot = bracket_plot(
+        result.judgement,
+        (evidence.values(metric) or [])[:boots],
+        letters(evidence, metric)[:boots],
+        label=label,
+        voided_boots=voided(evidence),
+        look=(result.look or 1, evidence.which_look[1]),
+        remarks=(f"host {host}", _registry(evidence)),
+    )
+    mark = logic_only(evidence, metric)
+    reading = ", ".join(text for text in (label, "%" if plot.unit == "pp" else "", mark) if text)
+    captions = (f"{mark}: these numbers are no speed of a device", *plot.captions) if mark else plot.captions
+    return Panels(f"Bracket of {result.gate}", tables.as_words(result.line), panels(plot, reading), captions)
+
+
+def _registry(evidence: Evidence) -> str:
+    if evidence.history is None:
+        return "this host has no history yet"
+    return f"history of this host: boot sd {100 * evidence.history.s0:.2g} % on {evidence.history.nu0} df"
+
+
+def _why(evidence: Evidence, has_effect: bool) -> str:
+    ran = sum(boot.status == "ok" for boot in evidence.boots)
+    how = f"{ran} of {len(evidence.letters)} boots gave data, order {evidence.letters} (A is base)."
+    return how if has_effect else f"{how} No effect is told: see the failures."
+
+
+def _engine(campaign: Campaign) -> list[str]:
+    build, mark = campaign.engine.build, logic_only_label(campaign.engine.logic_only or "")
+    what = f"{build.upper()} reference engine: not a GPU figure." if build == "cpu" else f"Engine build: {build}."
+    return [what, *([f"Every speed on this page is {mark}."] if mark else [])]

@@ -1,0 +1,82 @@
+"""What the session takes out between two boots: a block whose own ends disagree more than this host may."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from campaign.bracket.live import Bench
+from campaign.bracket.session import Progress, has_ended, void_the_tainted
+from campaign.config import Campaign
+from campaign.evidence import BootRecord
+from campaign.journal import RunFolder
+from campaign.names import STEP_PER_S
+from campaign.planning.plan import make
+from tests.fakes.evidence import boot
+from verdict.words import Verdict
+
+FIRST = (100.0, 105.0, 105.2, 100.4)
+APART = (100.0, 105.0, 105.2, 93.0)
+
+
+def boots(rates: Sequence[float], start: int = 1) -> list[BootRecord]:
+    """Boots of ABBA BAAB with these speeds."""
+    letters = "ABBABAAB"[start - 1 :]
+    rows = enumerate(zip(letters, rates, strict=False), start)
+    return [boot(i, letter, metrics={STEP_PER_S: rate}, seconds={"total": 60.0}) for i, (letter, rate) in rows]
+
+
+@pytest.fixture
+def bench(exp8: Campaign, tmp_path: Path) -> Bench:
+    """A run of a host that is known for a boot sd of 1 %, so that a pair may be 5 % apart."""
+    exp8.bracket.mirror, exp8.host.history_sd_pct, exp8.host.history_df = False, 1.0, 20
+    folder = RunFolder.create(tmp_path / "runs", "exp8-1")
+    return Bench(make(exp8, "exp8-1"), folder, {}, {}, lambda _: None)
+
+
+def after(bench: Bench, *kept: BootRecord) -> Progress:
+    """The run once these boots are in its journal, and what is spoiled is out."""
+    bench.folder.keep(*kept)
+    run = Progress.of(bench.plan, bench.folder)
+    void_the_tainted(bench, run)
+    return run
+
+
+def test_a_block_whose_ends_agree_is_kept(bench: Bench) -> None:
+    assert len(after(bench, *boots(FIRST)).records) == 4
+
+
+def test_a_block_is_not_looked_at_before_it_is_whole(bench: Bench) -> None:
+    assert len(after(bench, *boots((100.0, 105.0, 80.0))).records) == 3
+
+
+def test_a_block_whose_ends_are_too_far_apart_is_run_again_as_a_block(bench: Bench) -> None:
+    run = after(bench, *boots(FIRST), *boots((105.0, 100.0, 100.0, 90.0), 5))
+    assert [r.index for r in run.records] == [1, 2, 3, 4]
+    ((first, *_),) = run.voided
+    assert (first.index, first.status) == (5, "void")
+    assert first.reason == "the ends of BAAB are 15.4 % apart, of one arm (limit 4.9 %)"
+    assert not has_ended(bench.plan, bench.folder)
+
+
+def test_a_block_that_is_apart_again_makes_the_host_unfit(bench: Bench) -> None:
+    after(bench, *boots(APART))
+    run = after(bench, *boots(APART))
+    assert [r.status for r in run.records] == ["void"] * 4
+    found = run.outcome()
+    assert found.verdict is Verdict.VOID
+    assert "HOST-UNFIT, 1 of 1 re-runs of block 1 are used" in found.results[0].line
+    assert has_ended(bench.plan, bench.folder)
+
+
+def test_without_a_history_no_block_is_apart(exp8: Campaign, tmp_path: Path) -> None:
+    exp8.bracket.mirror, exp8.host.registry = False, None
+    plain = Bench(make(exp8, "exp8-1"), RunFolder.create(tmp_path / "runs", "exp8-1"), {}, {}, lambda _: None)
+    assert len(after(plain, *boots(APART)).records) == 4
+
+
+def test_a_boot_that_failed_is_never_excused_by_what_else_was_void(bench: Bench) -> None:
+    kept = boots(FIRST)[:2]
+    run = after(bench, *kept, boot(3, "B", status="failed", reason="engine died"))
+    assert [r.status for r in run.records] == ["ok", "ok", "failed"]
+    assert has_ended(bench.plan, bench.folder)
