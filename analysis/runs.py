@@ -1,6 +1,7 @@
 """Verdicts out of MLflow. The only room of analysis with mlflow; reads, and changes nothing."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from analysis.row import AnalysisError, Row
 from campaign import names
 
 SQLITE = "sqlite:///"
+USER_INFO = re.compile(r"(?<=://)[^/\s]*@")
+QUERY = re.compile(r"(://[^\s?]*)\?\S*")
 ORDER = ["attributes.start_time DESC"]
 
 
@@ -27,9 +30,23 @@ def verdicts(uri: str) -> list[Row]:
     try:
         found = [_row(run) for run in _runs(MlflowClient(uri)) if names.TAG_VERDICT in run.data.tags]
     except MlflowException as error:
-        raise AnalysisError(f"{uri.partition('?')[0]}: {str(error).splitlines()[0][:300]}; check --uri") from error
+        raise AnalysisError(f"{masked(uri)}: {_said(uri, error)}; check --uri") from error
     newest = {row.campaign_id: row for row in reversed(found)}  # of two of one campaign the later one counts
     return sorted(newest.values(), key=lambda row: (row.began_ms, row.campaign_id), reverse=True)
+
+
+def masked(text: str) -> str:
+    """A text whose addresses show neither who asks nor their query: a password or a key may stand in both."""
+    return QUERY.sub(r"\1", USER_INFO.sub("", text))
+
+
+def _said(uri: str, error: Exception) -> str:
+    """An error's first line without the address's secrets, wherever it repeats them."""
+    first = masked((str(error).splitlines() or [type(error).__name__])[0])
+    for secret in re.findall(r"://[^/\s:@]*:([^/\s]+)@|[?&][^=&]+=([^&\s]{6,})", uri):
+        for part in filter(None, secret):
+            first = first.replace(part, "***")
+    return first[:300]
 
 
 def _check_there(uri: str) -> None:

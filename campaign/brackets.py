@@ -31,7 +31,7 @@ class Bracket:
     schedule: str = MISSING
     looks: list[int] = field(default_factory=list)  # planned looks, in boots; none is one look, at the end
     max_boots: int = 16
-    max_minutes: float | None = None  # no block is begun that would end later than this
+    max_minutes: float | None = None  # no block is begun that would end later than this; all that a run starts counts
     futility: bool = True  # stop INCONCLUSIVE where the boots that are left would hardly decide it
     burn_in: BurnIn = BurnIn.auto
     reruns_per_block: int = 1  # of boots that the environment tainted

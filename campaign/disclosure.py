@@ -1,6 +1,9 @@
 """What may be shown of a result: no number is ever printed for a patch that was not running (house.md)."""
 
-from campaign.evidence import Evidence
+from collections.abc import Iterable
+from dataclasses import replace
+
+from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
 from verdict.sentence import head
 from verdict.words import Verdict
@@ -19,6 +22,12 @@ def may_show_readings(verdict: Verdict, evidence: Evidence) -> bool:
 def may_show_effect(verdict: Verdict, evidence: Evidence) -> bool:
     """Whether an effect may be told: what was asked was measured, and no engine died."""
     return may_show_readings(verdict, evidence) and not is_dead(evidence)
+
+
+def readable(boots: Iterable[BootRecord], verdict: Verdict, evidence: Evidence) -> tuple[BootRecord, ...]:
+    """The boots as they may be told: without their readings, where those do not belong to what was asked."""
+    told = may_show_readings(verdict, evidence)
+    return tuple(boot if told else replace(boot, metrics={}) for boot in boots)
 
 
 def shown(results: tuple[GateResult, ...], verdict: Verdict, evidence: Evidence) -> tuple[GateResult, ...]:

@@ -113,6 +113,7 @@ class BootRecord:
     counted: dict[str, DraftCounts] = field(default_factory=dict)  # by the stream: cold, warm up, first, last, context
     pair: int = 0  # of a duet, from 1: the two boots of a pair were up at once; 0 in a bracket of boots
     again: tuple[Again, ...] = ()  # prompts whose answers part, asked once more with log probabilities
+    session: int = 0  # of a record of several hosts, which one
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,9 @@ class Evidence:
     looks: Looks | None = None  # as planned, with their levels; none is one look at the kind's own level
     look: int = 1  # which of them this is
     synthetic: str = ""  # the label of an engine that makes its acceptance up; empty where it drafts for real
+    level: float | None = None  # of a record, the two-sided level of the interval where it is not the look's or kind's
+    sittings: tuple[str, ...] = ()  # of a record, where another sitting began (gates/sittings.py)
+    turns: int = 1  # how often a window asks its prompts: repeats are no new trials
 
     @property
     def which_look(self) -> tuple[int, int]:

@@ -160,26 +160,30 @@ class RunFolder:
                     raise self._broken(number, str(error)) from error
                 if event["event"] == f"{prefix}boot":
                     boots[found.index] = found
-            elif event["event"] == VOIDED and not prefix:
+            elif event["event"] == f"{prefix}{VOIDED}":
                 for index in self._voided(number, event)[0]:
                     boots.pop(index, None)
         sizes = Counter(boot.pair for boot in boots.values())
         return tuple(boots[i] for i in sorted(boots) if not boots[i].pair or sizes[boots[i].pair] == BOOTS_A_PAIR)
 
-    def void(self, indexes: Sequence[int], reason: str) -> None:
+    def void(self, indexes: Sequence[int], reason: str, prefix: str = "") -> None:
         """These finished boots no longer count; what they gave stays in the journal. One line, so all or none."""
-        self.append({"event": VOIDED, "time_unix_s": time.time(), "indexes": list(indexes), "reason": reason})
+        event = f"{prefix}{VOIDED}"
+        self.append({"event": event, "time_unix_s": time.time(), "indexes": list(indexes), "reason": reason})
 
-    def voided(self) -> tuple[tuple[BootRecord, ...], ...]:
-        """The boots that were voided, by each time that some were, as `records` no longer gives them."""
+    def voided(self, prefix: str = "") -> tuple[tuple[BootRecord, ...], ...]:
+        """The boots that were voided, by each time that some were, as `records` no longer gives them.
+
+        One that was void itself keeps its own reason; `reason` is why the others no longer count.
+        """
         boots: dict[int, BootRecord] = {}
         found = []
         for number, event in self._numbered():
-            if event.get("event") == "boot":
+            if event.get("event") == f"{prefix}boot":
                 boots[event["boot"]["index"]] = record(event["boot"])
-            elif event.get("event") == VOIDED:
+            elif event.get("event") == f"{prefix}{VOIDED}":
                 indexes, reason = self._voided(number, event)
-                found.append(tuple(replace(boots[i], status="void", reason=reason) for i in indexes if i in boots))
+                found.append(tuple(_voided(boots[i], reason) for i in indexes if i in boots))
         return tuple(found)
 
     def _voided(self, number: int, event: Mapping[str, Any]) -> tuple[list[int], str]:
@@ -210,6 +214,10 @@ class RunFolder:
                 f"{self.manifest}: the overlays, or the files of the engine under them, are no longer what this run "
                 "began with; put them back, or start a new run"
             )
+
+
+def _voided(boot: BootRecord, reason: str) -> BootRecord:
+    return boot if boot.status == "void" else replace(boot, status="void", reason=reason)
 
 
 def plain(boot: BootRecord) -> dict[str, Any]:

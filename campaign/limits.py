@@ -36,6 +36,8 @@ RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, i
     "gates.korean.claimed_below_pct": (0.01, 99.99),
     "gates.quality.claimed_above_pct": (0.01, 99.99),
     "gates.outputs.near_tie_nats": (0, 10),
+    "gates.step_rate.drift_pct": (0.1, 99),
+    "gates.step_rate.prefix_hits_pp": (0, 100),
     "engine.boot_timeout_s": (1, 86_400),
     "engine.request_timeout_s": (1, 86_400),
     "engine.stop_timeout_s": (1, 86_400),

@@ -18,11 +18,13 @@ WINDOW_FIRST_STEP_PER_S = "window_first_step_per_s"  # of its first part, by the
 WINDOW_LAST_STEP_PER_S = "window_last_step_per_s"
 CHUNK_GAP_S = "chunk_gap_s"
 PREFIX_HIT_PCT = "prefix_hit_pct"
+DECODE_ANSWER_TOKENS = "decode_answer_tokens"  # mean of a boot; of a record, which has no answers
 SPEED = (  # what an engine that only proves its logic says nothing about
     STEP_PER_S, TOK_PER_S, TTFT_MEDIAN_S, TPOT_S, WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S, CHUNK_GAP_S,
 )  # fmt: skip
 # facts of a duet's boots
 BESIDE = "beside"  # what base beside base showed
+BEGAN, MACHINE_BOOT = "began", "machine_boot"  # facts: when a boot began (UTC), and the kernel's name of that uptime
 UNLIKE = "unlike"  # why two engines beside each other are not alike on this machine
 
 

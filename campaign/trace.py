@@ -7,6 +7,7 @@ profiler's own host clock (microseconds), device spans the device's time as Kine
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +20,7 @@ from campaign.errors import CampaignError
 
 LARGEST_FILE_BYTES = 256 * 2**20  # compressed
 FEWEST_STEPS = 3
+LONGEST_US = 1e18  # no clock says more; NaN is not under it
 MAIN_RANK = re.compile(r"rank[-_]?0(?!\d)")
 ANNOTATION, RUNTIME = "user_annotation", ("cuda_runtime", "cuda_driver", "hip_runtime", "runtime")
 DEVICE_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -107,7 +109,10 @@ def of_folder(folder: Path, version: str) -> tuple[Path, Profile]:
     if not found:
         raise TraceError(f"the profiler left no trace in {folder}")
     path = next((path for path in found if MAIN_RANK.search(path.name)), found[0])
-    return path, profile(read(path), version)
+    try:
+        return path, profile(read(path), version)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # evidence, and no datum
+        raise TraceError(f"{path} cannot be read as steps: {type(error).__name__}: {error}") from error
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -118,7 +123,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             data = json.load(file)
         return [event for event in data["traceEvents"] if isinstance(event, dict)]
-    except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
         raise TraceError(f"{path} is no trace of torch's profiler: {type(error).__name__}: {error}") from error
 
 
@@ -147,8 +152,13 @@ def _is_timed(event: dict[str, Any]) -> bool:
     return (
         event.get("ph") == "X"
         and isinstance(event.get("name"), str)
-        and all(isinstance(event.get(key), int | float) for key in ("ts", "dur"))
+        and all(_is_time(event.get(key)) for key in ("ts", "dur"))
+        and event["dur"] >= 0
     )
+
+
+def _is_time(found: object) -> bool:
+    return isinstance(found, int | float) and abs(found) < LONGEST_US
 
 
 def _thread(event: dict[str, Any]) -> tuple[str, str]:
@@ -167,6 +177,8 @@ def _steps(timed: Sequence[dict[str, Any]], ranges: Ranges) -> tuple[tuple[str, 
     thread, starts = max(found.items(), key=lambda item: len(item[1]), default=(("", ""), []))
     if len(starts) <= FEWEST_STEPS:
         raise TraceError(f"the trace names {len(starts)} steps, wanted more than {FEWEST_STEPS}")
+    if min(starts) == max(starts):
+        raise TraceError(f"the trace's {len(starts)} steps all start at {starts[0]:g} us: its clock does not go on")
     return thread, sorted(starts)
 
 
@@ -213,8 +225,13 @@ def _idle(timed: Sequence[dict[str, Any]], begin: float, end: float) -> dict[str
     found: dict[str, list[Span]] = {}
     for event in timed:
         if event.get("cat") in DEVICE_WORK:
-            found.setdefault(f"device {event.get('args', {}).get('device', event.get('pid'))}", []).append(_span(event))
+            found.setdefault(f"device {_device(event)}", []).append(_span(event))
     return {device: 100 * (1 - _busy_us(spans, begin, end) / (end - begin)) for device, spans in sorted(found.items())}
+
+
+def _device(event: dict[str, Any]) -> object:
+    args = event.get("args")
+    return args.get("device", event.get("pid")) if isinstance(args, dict) else event.get("pid")
 
 
 def _busy_us(spans: Sequence[Span], begin: float, end: float) -> float:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from campaign.errors import ConfigError
 
+LARGEST_COUNT = 10**15
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -33,7 +34,7 @@ def number(data: Mapping[str, Any], key: str, where: str) -> float | None:
     if found is None:
         return None
     if not _is_number(found):
-        raise ConfigError(f"{where}: {key} is {found!r}, wanted a finite number")
+        raise ConfigError(f"{where}: {key} is {repr(found)[:80]}, wanted a finite number")
     return float(found)
 
 
@@ -52,11 +53,27 @@ def whole(data: Mapping[str, Any], key: str, where: str, length: int | None = No
     found = items(data, key, where)
     if found is None:
         return None
-    if not all(isinstance(one, int) and not isinstance(one, bool) for one in found):
-        raise ConfigError(f"{where}: {key} is {str(found)[:80]}, wanted whole numbers")
+    if not all(isinstance(one, int) and _is_number(one) for one in found):
+        raise ConfigError(f"{where}: {key} is {repr(found)[:80]}, wanted whole numbers")
     if length is not None and len(found) != length:
         raise ConfigError(f"{where}: {key} has {len(found)} numbers, wanted {length}")
     return tuple(found)
+
+
+def texts(data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """A list of texts; empty where the key is missing."""
+    found = items(data, key, where) or []
+    if not all(isinstance(one, str) for one in found):
+        raise ConfigError(f"{where}: {key} is {repr(found)[:80]}, wanted texts")
+    return tuple(found)
+
+
+def count(data: Mapping[str, Any], key: str, where: str) -> int | None:
+    """A whole number of 0 or more, as many as anything can be counted; None where the key is missing."""
+    found = data.get(key)
+    if found is not None and (not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= LARGEST_COUNT):
+        raise ConfigError(f"{where}: {key} is {repr(found)[:80]}, wanted a whole number")
+    return found
 
 
 def items(data: Mapping[str, Any], key: str, where: str) -> list[Any] | None:
@@ -84,4 +101,9 @@ def word(data: Mapping[str, Any], key: str, kind: type[Word], where: str, otherw
 
 
 def _is_number(found: object) -> bool:
-    return isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found)
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return False
+    try:
+        return isfinite(found)
+    except OverflowError:  # whole numbers of 400 digits
+        return False

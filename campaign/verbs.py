@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 from campaign import console, mechanism, tracked
-from campaign.bracket import noise
+from campaign.bracket import attempts, noise
 from campaign.bracket.draft import TAIL_LINES, Draft
 from campaign.bracket.live import Bench, kv_first, prove, specify, write_asked
 from campaign.bracket.looks import Outcome, judge, look_lines
 from campaign.bracket.preflight import overlays_told, preflight
 from campaign.bracket.session import has_ended, run_bracket
 from campaign.config import ROOT, from_plain
+from campaign.disclosure import may_show_effect, readable
 from campaign.door import RUN_ID, RunReference
 from campaign.engine import local, stop
 from campaign.engine.logs import tail
@@ -50,7 +51,7 @@ def on_a_run(verb: str, reference: RunReference) -> ExitCode:
     if verb == "resume":
         with folder.held(), interrupted(_how_to_go_on(folder)):
             return _resume(plan, folder)
-    outcome = judge(plan, folder.records(), folder.voided())
+    outcome = _outcome(plan, folder)
     return _inspect(plan, folder, outcome)
 
 
@@ -63,17 +64,22 @@ def _judged(folder: RunFolder) -> tuple[Plan, Outcome]:
     if _is_probe(folder):
         _on_a_probe("import", folder)
     plan = _planned(folder)
-    return plan, judge(plan, folder.records(), folder.voided())
+    return plan, _outcome(plan, folder)
 
 
 def _resume(plan: Plan, folder: RunFolder) -> ExitCode:
     """What is left of a run. One that has its verdict is told, and measured no further."""
     if folder.result.is_file() and has_ended(plan, folder):
-        return _told_again(folder, judge(plan, folder.records(), folder.voided()))
+        return _told_again(folder, _outcome(plan, folder))
     _sweep_orphans(plan, folder)
     there = len(folder.records())
     console.show(f"resuming {plan.run_id}: {there} of {_up_to(plan, there)} boots are there")
     return _carry_on(plan, folder, preflight(plan))
+
+
+def _outcome(plan: Plan, folder: RunFolder) -> Outcome:
+    """The verdict of what is on disk."""
+    return judge(plan, folder.records(), folder.voided(), attempts.besides_s(folder))
 
 
 def _up_to(plan: Plan, there: int) -> str:
@@ -210,7 +216,6 @@ def _check_order(plan: Plan, folder: RunFolder) -> None:
 def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
     bench = _bench(plan, folder, base)
     outcome = run_bracket(bench)
-    write_json(folder.result, result_of(plan, outcome))
     recorded.write(folder.path, plan, outcome)
     for result in outcome.results:
         console.show(console.format_gate(result))
@@ -218,6 +223,7 @@ def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
     console.show(f"report  {folder.path / 'report.html'}")
     if trouble := noise.feed(plan, folder, outcome.evidence, outcome.results, outcome.verdict):
         console.show(f"note: {trouble}")
+    write_json(folder.result, result_of(plan, outcome))  # last: with it a run has its verdict, and is not gone on with
     if (found := mechanism.look(bench, outcome)) is not None:
         write_json(folder.result, result_of(plan, outcome) | {"mechanism": found})
         report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, plan.arms)
@@ -247,8 +253,8 @@ def _staged(plan: Plan, base: BaseTree, arm: str) -> Stage:
 def _inspect(plan: Plan, folder: RunFolder, outcome: Outcome) -> ExitCode:
     console.show(console.format_plan(plan))
     records = folder.records()
-    console.show(console.format_data(records, plan.goal))
-    for look in outcome.looks:
+    console.show(console.format_data(readable(records, outcome.verdict, outcome.evidence), plan.goal))
+    for look in outcome.looks if may_show_effect(outcome.verdict, outcome.evidence) else ():
         console.show(look_lines(look, plan))
     if not outcome.ends:
         left = f"{len(records)} of {_up_to(plan, len(records))} boots"

@@ -11,6 +11,7 @@ from verdict.fit import ErrorBar, Fit
 from verdict.student import two_sided_t
 
 LEAST_NU0 = 8
+LEAST_S0, MOST_NU0 = 1e-12, 10**9  # beyond these nobody measured anything, and variances leave a float's range
 VOID_LEVEL = 0.99
 NOISY_LEVEL = 0.99
 FLAT_CAP_LN = log1p(0.05)
@@ -24,7 +25,7 @@ class History:
     nu0: int
 
     def __post_init__(self) -> None:
-        if not (0 < self.s0 < float("inf")) or self.nu0 < 1:
+        if not (LEAST_S0 <= self.s0 <= 1 / LEAST_S0) or not 1 <= self.nu0 <= MOST_NU0:
             raise VerdictError(
                 f"a history needs s0 > 0 and nu0 >= 1, found s0 {self.s0} and nu0 {self.nu0}; "
                 "measure the host with A/A brackets first"

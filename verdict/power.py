@@ -15,6 +15,7 @@ from verdict.schedule import BLOCK_BOOTS
 from verdict.student import detectable_t, two_sided_t
 
 MOST_BOOTS = 1000
+COSTLY = 2.0  # times the standard schedule's variance
 _NODES = 200
 
 
@@ -27,6 +28,17 @@ def design_df(letters: str, sessions: Sequence[int] | None = None, pairs: Sequen
     """Residual degrees of freedom of a schedule (section 1.3). Raises VerdictError (see design_matrix)."""
     matrix = _matrix(letters, sessions, pairs)
     return len(matrix) - int(matrix.shape[1])
+
+
+def costly(letters: str, pairs: Sequence[int] | None = None) -> str:
+    """What a schedule costs against the standard one of as many boots, in words; empty up to twice its variance.
+
+    The standard schedule's is 4/N in boot variances (section 1.2). Raises VerdictError (see design_matrix).
+    """
+    times = design_v(letters, pairs=pairs) * len(letters) / BLOCK_BOOTS
+    if times <= COSTLY:
+        return ""
+    return f"{letters} gives {times:.1f} times the variance of a standard schedule of as many boots, ABBA BAAB ..."
 
 
 def _matrix(letters: str, sessions: Sequence[int] | None, pairs: Sequence[int] | None) -> FloatArray:

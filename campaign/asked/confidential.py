@@ -24,18 +24,30 @@ SECRETS = frozenset(  # wherever they stand
         "DSN",
         "JWT",
         "OAUTH",
+        "SIG",
+        "SIGNATURE",
         "WEBHOOK",
     )
 )
-ENDINGS = ("CREDENTIAL", "CREDENTIALS", "PASSPHRASE", "PASSWD", "PASSWORD", "PASSWORDS", "SECRET", "SECRETS", "TOKEN")
+ENDINGS = (
+    "CREDENTIAL", "CREDENTIALS", "PASSCODE", "PASSPHRASE", "PASSWD", "PASSWORD", "PASSWORDS", "SECRET", "SECRETS",
+    "TOKEN", "ACCESSKEY", "APIKEY", "AUTHKEY", "PRIVATEKEY", "SECRETKEY", "SIGNINGKEY", "SSHKEY",
+)  # fmt: skip
 LAST = frozenset(("PASS", "PAT", "PW", "PWD"))  # only as the last word: pass_config is none; PWD alone is the shell's
 COUNTED = frozenset(("KEY", "KEYS", "TOKEN", "TOKENS"))  # these also stand in names of numbers
+OF_A_SECRET = frozenset(  # before KEY or TOKEN no number makes it plain: API_KEY_NEW, hf_token_new
+    ("ACCESS", "API", "AUTH", "BEARER", "BOT", "GH", "GITHUB", "GITLAB", "HF", "HUB", "PRIVATE", "SECRET", "SIGNING")
+)
 NUMBER = re.compile(  # a word beside one of those: max_num_batched_tokens, eos_token_id, num_key_value_heads
     "ADDED|AUDIO|BATCHED|BOS|CLS|COUNT|CUSTOM|DECODE|DIM|DRAFT|END|EOS|FUSION|GRAD|HEADS?|IDS|IMAGE|INDEX|LIMIT|MASK|MAX|MIN|"
     "MULTIPLIER|NEW|NORM|NUM|PAD|PER|POST|PRE|PREFILL|QUEUED|SCALE|SCHEDULED|SEP|SIZE|SPEC|SPECIAL|SPECULATIVE|START|STOP|"
     "AS|DETAILS|ONLY|PROMPT|SUPPRESS|THINK|THRESHOLD|TOTAL|TYPES?|UNK|VALUE|VIDEO"
 )
-IN_URL = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
+IN_URL = re.compile(  # a password behind a name, though it may hold a '/', or a token alone; a port is neither
+    r"://[^/\s@:\[]*:(?!\d+/)[^\s@?#]+@|://[^/\s@:]*:[^/\s@]+@|https?://[^/\s@?#\[]+@"
+)
+QUERY = re.compile(r"://\S*?[?&;]")
+PARAMETER = re.compile(r"[?&;]([^=&;#\s]+)=[^&;#\s]")
 TRACKER = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD in the shell"
 
 
@@ -49,6 +61,8 @@ def _secret(words: list[str], at: int) -> bool:
     word = words[at]
     beside = [*words[max(0, at - 1) : at], *words[at + 1 : at + 2]]
     if word in COUNTED:
+        if at and words[at - 1] in OF_A_SECRET:
+            return not word.startswith("TOKEN") or not {"ID", "IDS"} & set(beside)
         counted = word.startswith("TOKEN") and "ID" in beside  # a key's id goes with the key
         return not counted and not any(map(NUMBER.fullmatch, beside))
     if word in LAST:
@@ -57,8 +71,9 @@ def _secret(words: list[str], at: int) -> bool:
 
 
 def has_password(text: str) -> bool:
-    """Whether a text holds a URL with a password in it."""
-    return IN_URL.search(text) is not None
+    """Whether a text holds a URL with a password in it, before its host or in its query."""
+    in_query = QUERY.search(text) and any(sounds_secret(name) for name in PARAMETER.findall(text))
+    return IN_URL.search(text) is not None or bool(in_query)
 
 
 def refuse(where: str, value: object) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from campaign.bracket import burn_in
 from campaign.bracket.live import Bench, specify
 from campaign.bracket.reruns import HOST_UNFIT
 from campaign.bracket.trial import Keep, Records, run_trial
@@ -21,7 +22,7 @@ from campaign.engine.fatal import CO_TENANT, COLD_CACHE, STALE_CACHE
 from campaign.engine.memory import Watch
 from campaign.errors import HostUnfitError
 from campaign.evidence import BootRecord
-from campaign.journal import plain
+from campaign.journal import RunFolder, plain
 from campaign.journal import record as from_plain
 from campaign.planning.plan import PlannedBoot
 
@@ -63,6 +64,7 @@ def run_datum(bench: Bench, boots: Boots, machine: Watch, keep: Keep) -> Records
         except HostUnfitError as error:
             last = failed.pop()
             return keep(_with(tuple(_unfit(r, f"{r.reason}; {error}") for r in last), failed))
+        burn_in.before(bench, boots, machine)
         records = run_trial(bench, boots, lambda found: _settled(bench, boots, found, failed, keep))
         records = _memory_back(records, machine)
         if not _again(bench, records, failed):
@@ -89,6 +91,18 @@ def earlier(bench: Bench, boots: Boots) -> list[Records]:
             found = [*found, from_plain(event["boot"])] if event["event"] == attempt else []
     whole = len(found) // len(boots)  # a kill may have cut off the last record of a pair
     return [tuple(found[n * len(boots) : (n + 1) * len(boots)]) for n in range(whole)]
+
+
+def besides_s(folder: RunFolder) -> float:
+    """Seconds of what was no boot of the bracket: burn-ins, attempts that failed, base beside base."""
+    # an outcome may be there twice: as soon as it was known, and once the memory was back
+    took: set[tuple[int, str, int, float]] = set()
+    for number, event in enumerate(folder.events()):
+        if event["event"] != "boot" and "boot" in event:
+            took.add((0, event["event"], event["boot"]["index"], event["boot"]["seconds"].get("total", 0.0)))
+        elif event["event"] == burn_in.BURN_IN and isinstance(event.get("seconds"), float):
+            took.add((number, event["event"], 0, event["seconds"]))
+    return sum(seconds for *_, seconds in took)
 
 
 def _again(bench: Bench, records: Records, failed: list[Records]) -> bool:

@@ -13,6 +13,9 @@ from campaign.engine.spec import EngineSpec
 from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
 from campaign.evidence import BootRecord, KvFacts, Status, WitnessRow
 from campaign.gates.base import GateResult
+from campaign.gates.sittings import stamp
+from campaign.host.machine import uptime_id
+from campaign.names import BEGAN, MACHINE_BOOT
 from campaign.planning.plan import PlannedBoot
 
 TAIL_LINES = 12
@@ -29,6 +32,7 @@ class Draft:
     kv: KvFacts | None = None
     witness: tuple[WitnessRow, ...] = ()
     facts: dict[str, str] = field(default_factory=dict)
+    began: dict[str, str] = field(default_factory=lambda: {BEGAN: stamp(time.time()), MACHINE_BOOT: uptime_id()})
     gates: tuple[GateResult, ...] = ()
     ladder: Ladder = field(default_factory=Ladder)
     ended: dict[str, str] = field(default_factory=dict)  # how the engine ended, as soon as it is stopped
@@ -54,7 +58,10 @@ class Draft:
             seconds=dict(self.seconds),
             kv=self.kv,
             witness=self.witness,
-            facts=self.facts | ({"boot_ladder": str(self.ladder)} if self.ladder.reached else {}) | self.ended,
+            facts=self.facts
+            | self.began
+            | ({"boot_ladder": str(self.ladder)} if self.ladder.reached else {})
+            | self.ended,
             **more,
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from campaign.asked import contrast
 from campaign.bracket.proof import unproven
-from campaign.bracket.reruns import Voided, spent
+from campaign.bracket.reruns import Voided, cause, spent
 from campaign.disclosure import shown
 from campaign.errors import ExitCode, worst
 from campaign.evidence import BootRecord, Evidence
@@ -63,13 +63,16 @@ class Outcome:
     ends: str = ""  # why no further boot is made; empty where the bracket is not finished
 
 
-def judge(plan: Plan, records: tuple[BootRecord, ...], voided: Voided = ()) -> Outcome:
-    """The verdict of what there is. No number is given for an arm that failed or was not what was asked."""
+def judge(plan: Plan, records: tuple[BootRecord, ...], voided: Voided = (), besides_s: float = 0.0) -> Outcome:
+    """The verdict of what there is. No number is given for an arm that failed or was not what was asked.
+
+    `besides_s`: what the run spent on no boot of the bracket (attempts.besides_s), which bracket.max_minutes counts.
+    """
     boots = _in_run_order(records, voided)
     looks = _looks(plan, records, voided)
     broken = [r for r in records if r.status != "ok"]
     if broken:  # of a pair, the other boot is void because this one is not what it should be
-        worst_one = next((r for r in broken if r.status != "void"), broken[0])
+        worst_one = next((r for r in broken if r.status != "void"), cause(broken))
         result = _broken(plan, worst_one, voided)
         evidence = plan.evidence(boots, 1 + plan.looks.boots.index(plan.goal(len(records))))
         return Outcome(evidence, (result,), result.verdict, CODES[result.verdict], looks, result.line)
@@ -77,9 +80,9 @@ def judge(plan: Plan, records: tuple[BootRecord, ...], voided: Voided = ()) -> O
         evidence = plan.evidence(boots, 1)
         whole = (*_gates(plan, evidence).values(), *_own_words(plan, evidence))
         results, word, code = _told(plan, evidence, whole)
-        return Outcome(evidence, results, word, code, (), out_of_minutes(plan, records, voided))
+        return Outcome(evidence, results, word, code, (), out_of_minutes(plan, records, voided, besides_s))
     last = looks[-1]
-    ends = last.ends or out_of_minutes(plan, records, voided)
+    ends = last.ends or out_of_minutes(plan, records, voided, besides_s)
     return Outcome(last.evidence, last.results, last.verdict, last.code, looks, ends)
 
 
@@ -124,9 +127,9 @@ def _own_words(plan: Plan, evidence: Evidence) -> tuple[GateResult, ...]:
 
 
 def _held(before: GateResult | None, now: GateResult, number: int) -> GateResult:
-    """The first PASS or FAIL of a claim stays; what fails for another reason than its claim speaks at every look."""
+    """The first PASS or FAIL of a claim stays; boots of which the claim cannot be judged speak at every look."""
     now = replace(now, look=number if now.judgement else 0)
-    broken = now.verdict is Verdict.INVALID or (now.verdict is Verdict.FAIL and now.judgement is None)
+    broken = now.verdict is Verdict.INVALID or now.judgement is None
     decided = before is not None and before.judgement is not None and before.verdict in DECIDED
     return before if before is not None and decided and not broken else now
 
@@ -169,14 +172,14 @@ def _is_open(result: GateResult, evidence: Evidence) -> bool:
     return not (suspect or found.fit.zero_variance or logic_only(evidence, found.claim.metric))
 
 
-def out_of_minutes(plan: Plan, records: tuple[BootRecord, ...], voided: Voided) -> str:
+def out_of_minutes(plan: Plan, records: tuple[BootRecord, ...], voided: Voided, besides_s: float) -> str:
     """Why no further block is begun, in words; empty within bracket.max_minutes, without one, and within a block."""
     most, ran = plan.campaign.bracket.max_minutes, len(records)
     goal = plan.looks.next(ran)
     if most is None or goal is None or not ran or ran not in plan.block_ends:
         return ""
     took_s = [r.seconds.get("total", 0.0) for r in (*records, *(boot for group in voided for boot in group))]
-    ends_s = sum(took_s) + (goal - ran) * sum(took_s) / len(took_s)
+    ends_s = besides_s + sum(took_s) + (goal - ran) * sum(took_s) / len(took_s)
     if ends_s <= 60 * most:
         return ""
     return f"bracket.max_minutes={most:g}: the next {goal - ran} boots would end at about {ends_s / 60:.0f} minutes"

@@ -22,6 +22,7 @@ from verdict.fit import ErrorBar, Fit
 from verdict.words import Verdict
 
 VALID = (Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE)
+CAME_OUT = {Verdict.PASS: SAME, Verdict.FAIL: DIFFERS}  # a screen could not have differed, so it says neither
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,10 @@ def feed(plan: Plan, folder: RunFolder, evidence: Evidence, results: Iterable[Ga
     file = plan.campaign.host.registry
     if file is None or not _counts(evidence, verdict):
         return ""
-    judged = [result.judgement for result in results if result.judgement is not None]
-    rows = [row for judgement in judged if (row := _row(plan, folder, evidence, judgement)) is not None]
+    judged = [found for result in results for found in (result.judgement, *result.others) if found is not None]
+    rows = {found.claim.metric: _row(plan, folder, evidence, found) for found in judged}  # readings count once
     try:
-        add(Path(file), rows)
+        add(Path(file), [row for row in rows.values() if row is not None])
     except OSError as error:
         return f"host.registry: {file} cannot be written ({error.strerror}); this bracket's noise is not in it"
     return ""
@@ -61,7 +62,6 @@ def _row(plan: Plan, folder: RunFolder, evidence: Evidence, judgement: Judgement
         return None
     rss = _rss(own)
     within = _within(folder, evidence) if claim.metric == STEP_PER_S else None
-    alike = claim.kind is ClaimKind.no_difference
     return Row(
         key=key_of(plan.campaign, plan.prompts["decode"], claim.metric),
         run_id=plan.run_id,
@@ -76,7 +76,7 @@ def _row(plan: Plan, folder: RunFolder, evidence: Evidence, judgement: Judgement
         sigma_boot=within.found.between_sd if within else None,
         rho=within.found.rho if within else None,
         best_requests=within.best if within else None,
-        aa=(DIFFERS if judgement.verdict is Verdict.FAIL else SAME) if alike else None,
+        aa=CAME_OUT.get(judgement.verdict) if claim.kind is ClaimKind.no_difference else None,
     )
 
 

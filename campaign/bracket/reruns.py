@@ -11,6 +11,8 @@ from campaign.evidence import BootRecord
 from campaign.planning.plan import Plan
 
 HOST_UNFIT = "host_unfit"  # a fact of a void boot after which nothing can be started on this machine
+BESIDE_ANOTHER = "beside_another"  # a fact of a void boot that had nothing to do with the end of its pair
+PAUSED = "the block was broken off: "  # how a reason begins
 Voided = Sequence[Sequence[BootRecord]]  # by each time that some were
 
 
@@ -19,7 +21,7 @@ def spent(plan: Plan, record: BootRecord, voided: Voided) -> str:
     if HOST_UNFIT in record.facts:
         return "the machine is not as it was"
     bracket = plan.campaign.bracket
-    counted = [group[0] for group in voided if group and HOST_UNFIT not in group[0].facts]
+    counted = [group[0] for group in voided if group and _counts(group[0])]
     if len(counted) >= bracket.reruns:
         return f"{len(counted)} of {bracket.reruns} re-runs are used (bracket.reruns)"
     block = block_of(plan, record.index)
@@ -27,6 +29,16 @@ def spent(plan: Plan, record: BootRecord, voided: Voided) -> str:
     if here >= bracket.reruns_per_block:
         return f"{here} of {bracket.reruns_per_block} re-runs of block {block} are used (bracket.reruns_per_block)"
     return ""
+
+
+def _counts(void: BootRecord) -> bool:
+    """Whether it was voided for what the machine did in a run; not where the run was resumed on another footing."""
+    return HOST_UNFIT not in void.facts and not void.reason.startswith(PAUSED)
+
+
+def cause(void: Sequence[BootRecord]) -> BootRecord:
+    """Of void boots the one with a reason of its own: of a pair, the other one has no data only because of it."""
+    return next((record for record in void if BESIDE_ANOTHER not in record.facts), void[0])
 
 
 def block_of(plan: Plan, index: int) -> int:

@@ -1,6 +1,7 @@
 """The bracket: its boots in order, each journaled once its outcome is known, look by look. Reads as the run does."""
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,11 +10,13 @@ from campaign.asked import contrast
 from campaign.bracket import attempts, burn_in, duet, stamps
 from campaign.bracket.live import Bench
 from campaign.bracket.looks import Outcome, judge, look_lines
-from campaign.bracket.reruns import Voided, block_of, spent
+from campaign.bracket.reruns import PAUSED, Voided, block_of, cause, spent
 from campaign.console import format_datum
 from campaign.engine.memory import Watch
 from campaign.errors import DriftError, InvalidError
 from campaign.evidence import BootRecord
+from campaign.gates.sittings import pause
+from campaign.host.machine import uptime_id
 from campaign.journal import RunFolder
 from campaign.names import BASE, CANDIDATE, STEP_PER_S
 from campaign.planning.plan import Plan, PlannedBoot
@@ -45,7 +48,7 @@ class Progress:
 
     def outcome(self) -> Outcome:
         """The verdict of what there is."""
-        return judge(self.plan, tuple(self.records), self.voided)
+        return judge(self.plan, tuple(self.records), self.voided, attempts.besides_s(self.folder))
 
     def ended(self) -> str:
         """Why no boot follows, in words; empty while one does."""
@@ -76,15 +79,35 @@ def run_bracket(bench: Bench) -> Outcome:
     """
     run = Progress.of(bench.plan, bench.folder)
     _check_unchanged(bench, run.records)
-    if _unfit(run):  # somebody has resumed it, and so vouches for the machine
-        run.void(run.records[-1:], run.records[-1].reason)
+    vouched_for(run)
     void_the_tainted(bench, run)
+    void_the_broken_off(bench, run, uptime_id(), time.time())
     while not run.ended():
         bench = _begun(bench, run)
         _datum(bench, run)
         void_the_tainted(bench, run)
         _tell_looks(bench, run)
     return run.outcome()
+
+
+def vouched_for(run: Progress) -> None:
+    """Take out what an unfit machine ended, of a duet the whole pair: who resumes the run vouches for the machine."""
+    if _unfit(run):
+        void = [record for record in run.records if record.status == "void"]
+        run.void(void, cause(void).reason)
+
+
+def void_the_broken_off(bench: Bench, run: Progress, machine_boot: str, now_s: float) -> None:
+    """Take out a block that was begun before a long pause or a reboot: it is not split (statistics.md section 1.2)."""
+    ran = len(run.records)
+    if run.ended() or not ran or ran in run.plan.block_ends:
+        return
+    last_s = max(event.get("time_unix_s", 0.0) for event in run.folder.events())
+    if why := pause(run.records, now_s - last_s, machine_boot):
+        block = [record for record in run.records if block_of(run.plan, record.index) == block_of(run.plan, ran)]
+        names = ", ".join(f"{record.index:02d}-{record.letter}" for record in block)
+        bench.say(f"void          {names}: {PAUSED}{why}; run again, and not counted as a re-run")
+        run.void(block, f"{PAUSED}{why}")
 
 
 def _unfit(run: Progress) -> bool:
@@ -139,7 +162,7 @@ def _spoiled(run: Progress) -> tuple[list[BootRecord], str]:
     if any(record.status in BROKEN for record in last):
         return [], ""
     if void := [record for record in last if record.status == "void"]:
-        return void, void[0].reason
+        return void, cause(void).reason
     block = [record for record in run.records if block_of(run.plan, record.index) == block_of(run.plan, ran)]
     return _apart(run, block) if ran in run.plan.block_ends else ([], "")
 

@@ -9,6 +9,7 @@ from typing import Any
 from campaign.bracket.draft import ENDINGS, Draft, Ending, ended_by, failure_behind
 from campaign.bracket.live import Bench, Live, asked_of, finish, longest_silence_s, make_ready, side, start
 from campaign.bracket.preflight import overlays_told
+from campaign.bracket.reruns import BESIDE_ANOTHER
 from campaign.engine import signals
 from campaign.evidence import BootRecord
 from campaign.host.host_watch import Seen, watch
@@ -79,7 +80,9 @@ def _ended(lives: tuple[Live, ...], error: Ending) -> Records:
 def _beside(draft: Draft, other: BootRecord) -> BootRecord:
     """The record of an engine that had nothing to do with the end of its pair: a pair is one datum, or none."""
     where = f"{other.index:02d}-{other.letter} ({other.arm})"
-    return draft.record(status="void", reason=f"pair {other.pair} has no data: its other boot, {where}, {other.status}")
+    why = f"pair {other.pair} has no data: its other boot, {where}, {other.status}"
+    void = draft.record(status="void", reason=why)
+    return replace(void, facts=void.facts | {BESIDE_ANOTHER: where})
 
 
 def _known(lives: tuple[Live, ...], interrupt: KeyboardInterrupt) -> Records:
@@ -147,5 +150,5 @@ def _verdicts(record: BootRecord, draft: Draft) -> dict[str, Any]:
         "status": record.status,
         "reason": record.reason,
         "witness": [vars(row) for row in record.witness],
-        "gates": [vars(replace(result, judgement=None)) for result in draft.gates],
+        "gates": [result.plain() for result in draft.gates],
     }

@@ -8,7 +8,7 @@ from statistics import fmean
 from campaign.evidence import BootRecord, DraftCounts, Evidence
 from campaign.gates import strata
 from campaign.gates.base import GateResult
-from campaign.gates.chain import chain, collapse, same_length, totals
+from campaign.gates.chain import Together, chain, collapse, doubt, is_thin, same_length, totals
 from campaign.gates.claimed import judge_claim, label_of, unjudged
 from campaign.gates.footing import ARM_OF, boot_name, by_prompt, sound
 from campaign.names import ACCEPTANCE_ESTIMATOR, DRAFT_COUNTERS
@@ -27,10 +27,11 @@ PROVES_A_DRAFTER = 3  # draft tokens from which a length near 1 says that the dr
 class Acceptance:
     """Judges the registered claim of this name, and looks for collapse at the positions after it (house.md).
 
-    `collapse_ratio`: a conditional rate under this share of base's is a collapse. `min_length`: an acceptance length
-    up to this, in tokens a step, with three draft tokens or more is an ineffective drafter. `min_reached`: accepted
-    drafts of the position before, under which a conditional rate is not judged. `context_edges`: tokens of prompt and
-    answer at which a stratum of the window ends; each is judged for collapse by itself.
+    `collapse_ratio`: a conditional rate under this share of base's is a collapse, shown where exact 95 % bounds exclude
+    the limit; one that is seen and not shown is INCONCLUSIVE. `min_length`: an acceptance length up to this, in tokens
+    a step, with three draft tokens or more is an ineffective drafter. `min_reached`: accepted drafts of the position
+    before, under which a conditional rate is not judged; a prompt's repeats are no new drafts. `context_edges`: tokens
+    of prompt and answer at which a stratum of the window ends; each is judged for collapse by itself.
     """
 
     collapse_ratio: float = 0.5
@@ -50,7 +51,7 @@ class Acceptance:
         useless = self._ineffective(base, candidate)
         base, candidate = same_length(base, candidate)
         details = (
-            *_position_lines(base, candidate),
+            *_position_lines(base, candidate, self.min_reached),
             *strata.lines(evidence, self.min_reached),
             *_on_other_text(evidence),
         )
@@ -63,7 +64,13 @@ class Acceptance:
         if broken:
             return GateResult(GATE, Verdict.FAIL, head(Verdict.FAIL, LABEL) + broken, details, numbers)
         found = self._claimed(evidence)
+        if found.verdict is Verdict.PASS and (open_ := self._doubted(evidence, base, candidate)):
+            found = unjudged(GATE, LABEL, f"{open_}; more boots are more repeats: ask more or longer prompts")
         return replace(found, details=found.details + details, numbers=numbers | found.numbers)
+
+    def _doubted(self, evidence: Evidence, base: Together, candidate: Together) -> str:
+        limits = self.collapse_ratio, self.min_reached
+        return doubt(base, candidate, *limits) or strata.doubted(evidence, *limits)
 
     def _ineffective(self, base: DraftCounts, candidate: DraftCounts) -> str:
         """The arms whose drafter is useless; a base that is makes the comparison void of meaning, which is said."""
@@ -141,17 +148,19 @@ def _on_other_text(evidence: Evidence) -> Iterator[str]:
         yield f"{len(other)} of {len(asked)} prompts are answered otherwise: acceptance is compared on different text"
 
 
-def _totals(evidence: Evidence, letter: str) -> DraftCounts | None:
+def _totals(evidence: Evidence, letter: str) -> Together | None:
     """The natural-length counters of all boots of an arm together."""
     return totals(boot.natural for boot in sound(evidence, letter) if boot.natural)
 
 
-def _position_lines(base: DraftCounts, candidate: DraftCounts) -> Iterator[str]:
+def _position_lines(base: Together, candidate: Together, min_reached: int) -> Iterator[str]:
     lengths = f"base {base.acceptance_length:.3f}, candidate {candidate.acceptance_length:.3f}"
     yield f"acceptance length in tokens a step (token-weighted, counters' differences over answers): {lengths}"
     for position, (ours, theirs) in enumerate(zip(chain(base), chain(candidate), strict=False), start=1):
         given = "of all drafts" if position == 1 else f"given pos{position - 1}"
-        yield f"{label_of(f'acceptance_pos{position}_pp')} {given}: base {ours.text}, candidate {theirs.text}"
+        thin = position > 1 and is_thin(ours, theirs, min_reached)
+        judged = f", thin: no collapse is judged under {min_reached} drafts that are no repeats" if thin else ""
+        yield f"{label_of(f'acceptance_pos{position}_pp')} {given}: base {ours.text}, candidate {theirs.text}{judged}"
 
 
 def _numbers(base: DraftCounts, candidate: DraftCounts) -> dict[str, float]:

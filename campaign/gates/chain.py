@@ -1,10 +1,22 @@
 """Acceptance position by position, each given the one before it, and whether a chain collapsed (house.md)."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from campaign.evidence import DraftCounts
+from verdict.proportions import lower_bound, upper_bound
+
+
+@dataclass(frozen=True)
+class Together(DraftCounts):
+    """Counters of several boots; `repeats` is how often the same prompts were asked for them.
+
+    A prompt that is asked again is no new trial (statistics.md section 1.7, point 4): what is shown by these counts is
+    what one round of the prompts shows.
+    """
+
+    repeats: int = 1
 
 
 @dataclass(frozen=True)
@@ -13,6 +25,7 @@ class Conditional:
 
     accepted: int
     reached: int
+    repeats: int = 1
 
     @property
     def rate(self) -> float:
@@ -24,37 +37,88 @@ class Conditional:
         """The rate with its counts."""
         return f"{100 * self.rate:.1f} % ({self.accepted}/{self.reached})"
 
+    @property
+    def worth(self) -> int:
+        """Trials that are no repeats of others."""
+        return self.reached // self.repeats
 
-def chain(counts: DraftCounts) -> list[Conditional]:
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Exact one-sided 95 % bounds of the rate, lower and upper, by what the trials are worth (section 1.7)."""
+        n = max(1, self.worth)
+        k = min(n, round(self.accepted / self.repeats))
+        return lower_bound(k, n), upper_bound(k, n)
+
+
+def chain(counts: Together) -> list[Conditional]:
     """Position 1 of all drafts, position 2 given position 1, and so on; empty where nothing was counted."""
     reached = (counts.drafts, *counts.accepted)
-    return [Conditional(after, before) for before, after in zip(reached, counts.accepted, strict=False)]
+    steps = zip(reached, counts.accepted, strict=False)
+    return [Conditional(after, before, counts.repeats) for before, after in steps]
 
 
-def totals(found: Iterable[DraftCounts]) -> DraftCounts | None:
-    """Counters together: totals over totals, never a mean of rates. None of none."""
+def totals(found: Iterable[DraftCounts], rounds: int = 1) -> Together | None:
+    """Counters of boots together: totals over totals, never a mean of rates. None of none.
+
+    All boots ask the same prompts, each boot `rounds` times.
+    """
     counts = list(found)
     if not counts:
         return None
     accepted = tuple(sum(column) for column in zip_longest(*(c.accepted for c in counts), fillvalue=0))
-    return DraftCounts(sum(c.drafts for c in counts), accepted)
+    return Together(sum(c.drafts for c in counts), accepted, len(counts) * rounds)
 
 
-def same_length(base: DraftCounts, candidate: DraftCounts) -> tuple[DraftCounts, DraftCounts]:
+def same_length(base: Together, candidate: Together) -> tuple[Together, Together]:
     """Both with the positions of the longer one: a position that an arm never shows was never accepted there."""
     longest = max(len(base.accepted), len(candidate.accepted))
     padded = [c.accepted + (0,) * (longest - len(c.accepted)) for c in (base, candidate)]
-    return DraftCounts(base.drafts, padded[0]), DraftCounts(candidate.drafts, padded[1])
+    return replace(base, accepted=padded[0]), replace(candidate, accepted=padded[1])
 
 
-def collapse(base: DraftCounts, candidate: DraftCounts, ratio: float, min_reached: int) -> str:
-    """The first position after pos1 whose conditional rate is under `ratio` of base's, one sentence; else empty."""
+def is_thin(ours: Conditional, theirs: Conditional, min_reached: int) -> bool:
+    """Whether an arm has too few trials of its own for its rate to be judged."""
+    return min(ours.worth, theirs.worth) < max(1, min_reached)
+
+
+def is_under(ours: Conditional, theirs: Conditional, ratio: float) -> bool:
+    """Whether the candidate's rate is seen under this share of base's."""
+    return theirs.rate < ratio * ours.rate
+
+
+def is_shown_under(ours: Conditional, theirs: Conditional, ratio: float) -> bool:
+    """Whether the exact bounds of both rates exclude that the candidate keeps this share of base's."""
+    return theirs.bounds[1] < ratio * ours.bounds[0]
+
+
+def limit_text(ours: Conditional, theirs: Conditional, ratio: float) -> str:
+    """The limit with what is shown of both: the repeats of a prompt shrink no bound."""
+    most, least = 100 * theirs.bounds[1], 100 * ratio * ours.bounds[0]
+    trials = f"{theirs.worth} drafts and {ours.worth} of base that are no repeats"
+    return (
+        f"limit {100 * ratio * ours.rate:.1f} % (95 %: at most {most:.1f} %, limit at least {least:.1f} %, by {trials})"
+    )
+
+
+def collapse(base: Together, candidate: Together, ratio: float, min_reached: int) -> str:
+    """The first position after pos1 whose conditional rate is shown to be under `ratio` of base's; else empty."""
+    low = _low(base, candidate, ratio, min_reached)
+    return next((f"chain collapse after {told}" for shown, told in low if shown), "")
+
+
+def doubt(base: Together, candidate: Together, ratio: float, min_reached: int) -> str:
+    """The first position after pos1 whose rate is seen under `ratio` of base's, by too few drafts to show it."""
+    low = _low(base, candidate, ratio, min_reached)
+    return next(
+        (f"a chain collapse is neither shown nor excluded after {told}" for shown, told in low if not shown), ""
+    )
+
+
+def _low(base: Together, candidate: Together, ratio: float, min_reached: int) -> Iterator[tuple[bool, str]]:
+    """The positions after pos1 that are seen under the limit: whether that is shown, and where."""
     pairs = list(zip(chain(base), chain(candidate), strict=True))[1:]
     for position, (ours, theirs) in enumerate(pairs, start=1):
-        if min(ours.reached, theirs.reached) < min_reached or theirs.rate >= ratio * ours.rate:
+        if is_thin(ours, theirs, min_reached) or not is_under(ours, theirs, ratio):
             continue
-        return (
-            f"chain collapse after pos{position}: pos{position + 1} given pos{position} {theirs.text}, "
-            f"base {ours.text}, limit {100 * ratio * ours.rate:.1f} %"
-        )
-    return ""
+        told = f"pos{position}: pos{position + 1} given pos{position} {theirs.text}, base {ours.text}"
+        yield is_shown_under(ours, theirs, ratio), f"{told}, {limit_text(ours, theirs, ratio)}"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 
-from campaign.evidence import Evidence
+from campaign.evidence import BootRecord, Evidence
+from campaign.gates import sittings
 from campaign.gates.base import GateResult
 from campaign.gates.footing import boot_name, incomplete, sound, voided
 from campaign.gates.spread import spoiled
@@ -40,31 +41,35 @@ def judge_claim(
         return unjudged(gate, label_of(claim.metric), _marked(mark, reason))
     order = letters(evidence, claim.metric)
     try:
-        if not mark and (apart := spoiled(gate, label_of(claim.metric), claim, evidence, values, order)):
-            return apart
-        found = _judged(claim, values, order, evidence, paired_differences)
+        if not mark and (no_effect := spoiled(gate, label_of(claim.metric), claim, evidence, values, order)):
+            return no_effect
+        boots = [boot for boot in sound(evidence) if claim.metric in boot.metrics]
+        found = _judged(claim, boots, evidence, paired_differences)
     except VerdictError as error:
         return unjudged(gate, label_of(claim.metric), _marked(mark, str(error)))
     told = _without_a_verdict(gate, found, mark) if mark else _told(gate, found, evidence)
     unlike = _unlike(evidence, claim.metric)
     if unlike and not mark:
         told = _unproven_beside(told, found, unlike)
-    line = told.line + at_length(claim.metric, evidence)
+    apart = sittings.told(evidence)
+    line = told.line + at_length(claim.metric, evidence) + (f", {len(apart) + 1} sittings" if apart else "")
     all_boots = _with_the_voided(claim, evidence, paired_differences, mark)
-    return replace(told, line=line, details=(*told.details, *all_boots))
+    return replace(told, line=line, details=(*told.details, *all_boots, *apart))
 
 
 def _judged(
-    claim: Claim, values: Sequence[float], order: str, evidence: Evidence, paired_differences: Sequence[float] | None
+    claim: Claim, boots: Sequence[BootRecord], evidence: Evidence, paired_differences: Sequence[float] | None
 ) -> Judgement:
+    planned = evidence.looks.level(claim.kind) if evidence.looks else None
     return judge(
         claim,
-        values,
-        order,
+        [boot.metrics[claim.metric] for boot in boots],
+        "".join(boot.letter for boot in boots),
+        sessions=[boot.session for boot in boots] if any(boot.session for boot in evidence.boots) else None,
         history=evidence.history if claim.metric == STEP_PER_S else None,
         paired_differences=paired_differences,
-        level=evidence.looks.level(claim.kind) if evidence.looks else None,
-        pairs=[place // 2 for place in range(len(order))] if any(boot.pair for boot in evidence.boots) else None,
+        level=planned if evidence.level is None else evidence.level,
+        pairs=[place // 2 for place in range(len(boots))] if any(boot.pair for boot in evidence.boots) else None,
     )
 
 
@@ -77,7 +82,7 @@ def _with_the_voided(
     if all(boot.status == "ok" for boot in boots):
         return ()
     try:
-        found = _judged(claim, [boot.metrics[claim.metric] for boot in boots], order, evidence, paired_differences)
+        found = _judged(claim, boots, evidence, paired_differences)
     except VerdictError as error:
         return (f"with the voided boots: no effect, {error}",)
     seen = f"{effect_text(found, _unit(claim))}, which would be {found.verdict.value}"

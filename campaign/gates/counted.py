@@ -39,7 +39,7 @@ def judge_items(asked: Asked, evidence: Evidence) -> GateResult:
         verdict=verdict,
         line=_line(verdict, found, reason, asked),
         details=found.remarks() + details,
-        numbers=_numbers(found, asked.counted),
+        numbers={} if verdict is Verdict.INVALID else _numbers(found, asked.counted),
     )
 
 
@@ -57,11 +57,11 @@ def _rule(found: Tally, evidence: Evidence, asked: Asked) -> tuple[Verdict, str]
 
 
 def _unjudged(found: Tally) -> str:
+    """Why items were not counted; all void has its reason before this: nobody is right in any arm."""
     if not found.items:
         return "no answers to judge"
-    if found.count("unjudged"):
-        return f"{found.count('unjudged')} of {len(found.items)} items could not be judged"
-    return "" if found.count("pass") else f"all {len(found.items)} items void: base fails too"
+    unjudged = found.count("unjudged")
+    return f"{unjudged} of {len(found.items)} items could not be judged" if unjudged else ""
 
 
 def _unproven(found: Tally, asked: Asked) -> str:

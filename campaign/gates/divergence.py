@@ -66,7 +66,9 @@ def differ(left: Reading, right: Reading) -> bool:
 
 
 def classify(found: Divergence, boots: Iterable[BootRecord], near_tie_nats: float) -> Classified:
-    """A near-tie prefers its own token by less than `near_tie_nats` in both arms; more in either is a real difference.
+    """A near-tie: in both arms the two tokens lie less than `near_tie_nats` apart; more in either is a real difference.
+
+    That holds also where an arm's own model prefers the other's token by more: its answer is none of that model.
 
     Before that: an answer that is damaged where the reference is not, and a text that is the same in NFC.
     """
@@ -80,7 +82,7 @@ def classify(found: Divergence, boots: Iterable[BootRecord], near_tie_nats: floa
     if isinstance(gaps, str):
         return Classified(found, Kind.UNKNOWN, gaps)
     why = f"base prefers its token by {gaps[0]} nats, the candidate its own by {gaps[1]}"
-    is_tie = all(gap.is_exact and gap.nats < near_tie_nats for gap in gaps)
+    is_tie = all(gap.is_exact and abs(gap.nats) < near_tie_nats for gap in gaps)
     return Classified(found, Kind.NEAR_TIE if is_tie else Kind.REAL, why)
 
 
@@ -111,7 +113,8 @@ def _gaps(found: Divergence, boots: tuple[BootRecord, ...]) -> tuple[Gap, Gap] |
     for letter, (own, other) in (("A", tokens), ("B", tokens[::-1])):
         seen = next((again for again in _asked_again(boots, letter, found) if str(own) in again.logprobs), None)
         if seen is None:
-            return f"{'base' if letter == 'A' else 'the candidate'} was not asked again, or gave no log probabilities"
+            arm = "base" if letter == "A" else "the candidate"
+            return f"{arm} was not asked again, or gave no log probabilities behind the same tokens"
         least = min(seen.logprobs.values())
         gap = seen.logprobs[str(own)] - seen.logprobs.get(str(other), least)
         gaps.append(Gap(gap, str(other) in seen.logprobs))
@@ -119,9 +122,10 @@ def _gaps(found: Divergence, boots: tuple[BootRecord, ...]) -> tuple[Gap, Gap] |
 
 
 def _asked_again(boots: tuple[BootRecord, ...], letter: str, found: Divergence) -> Iterator[Again]:
-    for boot in boots:
-        if boot.letter == letter:
-            yield from (a for a in boot.again if (a.prompt_set, a.prompt_id, a.at) == (*found.key, found.at))
+    """What an arm gave at this place, where it came there by the same tokens as both answers did."""
+    way = (*found.key, found.at, found.left[1].token_ids[: found.at])
+    asked = (again for boot in boots if boot.letter == letter for again in boot.again)
+    yield from (a for a in asked if (a.prompt_set, a.prompt_id, a.at, a.token_ids[: a.at]) == way)
 
 
 def unlike_itself(boot: BootRecord) -> set[PromptKey]:
@@ -129,6 +133,13 @@ def unlike_itself(boot: BootRecord) -> set[PromptKey]:
     own = {(answer.prompt_set, answer.prompt_id): answer.token_ids for answer in boot.answers}
     asked = (((again.prompt_set, again.prompt_id), again) for again in boot.again if again.token_ids)
     return {key for key, again in asked if own.get(key, ())[: again.at + 1] != again.token_ids}
+
+
+def gravest_of_each(found: Iterable[Classified]) -> list[Classified]:
+    """One divergence a prompt: boots of an arm may differ in several ways, and the gravest counts."""
+    by_gravity = sorted(found, key=lambda one: list(Kind).index(one.kind), reverse=True)
+    gravest = {one.found.key: one for one in by_gravity}
+    return [gravest[key] for key in sorted(gravest)]
 
 
 def kinds(found: Iterable[Classified]) -> str:

@@ -33,17 +33,18 @@ class Item:
 
     @property
     def outcome(self) -> Outcome:
-        """An item fails where any candidate boot fails it and every base boot passes it (house.md).
+        """An item fails where a candidate boot fails it and every base boot that could be judged passes it (house.md).
 
-        It also fails where base writes foreign script too, and the candidate far more of it.
+        It also fails where base writes foreign script too, and the candidate far more of it. Void is what base itself
+        fails; where no base boot could be judged (a budget), nobody knows, and the candidate is not let off.
         """
         if self.candidate == "good":
             return "pass"
         if self.far_more_foreign:
             return "fail"
-        if self.base != "good":
+        if self.base == "bad":
             return "void"
-        return "fail" if self.candidate == "bad" else "unjudged"
+        return "fail" if (self.base, self.candidate) == ("good", "bad") else "unjudged"
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,8 @@ def _item(name: str, base: Readings, candidate: Readings) -> Item:
     if far_more:
         shares = f"{100 * ours:.0f} % of its letters in a candidate boot, at most {100 * theirs:.0f} % in base"
         found += (f"{name}: foreign script makes {shares}: worse than base, and not void",)
-    return Item(name, _state(base), _state(candidate), found, far_more, is_sampled)
+    judged = [(boot, answer) for boot, answer in base if answer.ok is not None]
+    return Item(name, _state(judged), _state(candidate), found, far_more, is_sampled)
 
 
 def _foreign_share(readings: Readings) -> float:

@@ -38,4 +38,5 @@ class Korean:
         worse, other = sorted((greedy, drawn), key=lambda result: WORST_FIRST.index(result.verdict))
         numbers = greedy.numbers | {f"sampled_{name}": value for name, value in drawn.numbers.items()}
         details = (*worse.details, other.line, *other.details)
-        return replace(worse, gate="korean", details=details, numbers=numbers)
+        counts = worse.verdict is not Verdict.INVALID
+        return replace(worse, gate="korean", details=details, numbers=numbers if counts else {})

@@ -28,4 +28,6 @@ class NoDifference:
             for claim, result in zip(claims, results, strict=True)
             for name, value in result.numbers.items()
         }
-        return replace(first, details=first.details + tuple(other.line for other in others), numbers=numbers)
+        details = first.details + tuple(other.line for other in others)
+        judged = tuple(other.judgement for other in others if other.judgement is not None)
+        return replace(first, details=details, numbers=numbers, others=judged)

@@ -12,6 +12,7 @@ from campaign.gates.divergence import (
     Reading,
     classify,
     differ,
+    gravest_of_each,
     kinds,
     shown,
     unlike_itself,
@@ -55,7 +56,8 @@ class Outputs:
         base, candidate = _greedy(evidence, "A"), _greedy(evidence, "B")
         control, itself = list(_own_divergences(base)), list(_own_divergences(candidate))
         between = list(_divergences(base, candidate))
-        sorted_out = [classify(found, evidence.boots, self.near_tie_nats) for found in _first_of_each(between)]
+        each = (classify(found, evidence.boots, self.near_tie_nats) for found in _unlike(between))
+        sorted_out = gravest_of_each(each)
         verdict, text = self._rule(evidence, base, control, between, sorted_out)
         titled = (("base against itself", control), ("first divergence", between), ("candidate against itself", itself))
         return GateResult(
@@ -156,9 +158,9 @@ def _divergences(base: Readings, candidate: Readings) -> Iterator[Divergence]:
         yield from (Divergence(key, reference, other) for other in candidate[key] if differ(reference, other))
 
 
-def _first_of_each(found: list[Divergence]) -> list[Divergence]:
-    """One divergence a prompt, the first."""
-    return list({one.key: one for one in reversed(found)}.values())[::-1]
+def _unlike(found: list[Divergence]) -> list[Divergence]:
+    """The divergences that are not the same answer again, the first of each."""
+    return list({(one.key, one.right[1].token_ids, one.right[1].text): one for one in reversed(found)}.values())[::-1]
 
 
 def _prompts(found: list[Divergence]) -> int:

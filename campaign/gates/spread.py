@@ -1,10 +1,12 @@
 """Boots of one arm that should agree and do not: no effect is told of what lies between them (statistics.md 1.6)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import expm1
 
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
+from campaign.gates.footing import sound
 from campaign.names import STEP_PER_S
 from verdict.claims import Claim
 from verdict.fit import Scale
@@ -32,7 +34,7 @@ def spoiled(
     if claim.scale is not Scale.LOG or any(boot.pair for boot in evidence.boots):
         return None
     history = evidence.history if claim.metric == STEP_PER_S else None
-    void = next((p for p in outer_pairs(values, order, block_boots(order), history) if p.is_void), None)
+    void = next((pair for pair in _by_session(evidence, values, order, history) if pair.is_void), None)
     if void is not None and history is not None:
         return GateResult(gate, Verdict.VOID, f"{head(Verdict.VOID, label)}{_void_words(void, history)}")
     usable = history is not None and history.is_usable
@@ -46,6 +48,17 @@ def spoiled(
         f"{values[-1]:.4g}, wanted within {100 * expm1(FLAT_CAP_LN):.0f} % of each other; no effect is told. "
         "Measure again on a quieter host, or with bracket=verdict",
     )
+
+
+def _by_session(evidence: Evidence, values: Sequence[float], order: str, history: History | None) -> Iterator[Apart]:
+    """The outer pairs of each session by itself, their blocks counted on: two hosts need not agree."""
+    sessions, before = [boot.session for boot in sound(evidence)], 0
+    for session in dict.fromkeys(sessions):
+        places = [place for place, found in enumerate(sessions) if found == session]
+        part = "".join(order[place] for place in places)
+        for pair in outer_pairs([values[place] for place in places], part, block_boots(part), history):
+            yield replace(pair, block=before + pair.block)
+        before += len(part) // block_boots(part)
 
 
 def _void_words(pair: Apart, history: History) -> str:

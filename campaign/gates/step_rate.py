@@ -10,7 +10,7 @@ from campaign.gates import within
 from campaign.gates.base import GateResult
 from campaign.gates.claimed import judge_claim, logic_only, unjudged
 from campaign.gates.footing import incomplete, sound, unanswered
-from campaign.names import ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S
+from campaign.names import ACCEPTANCE_LENGTH, DECODE_ANSWER_TOKENS, STEP_PER_S, TOK_PER_S
 from verdict.sentence import head
 from verdict.words import Verdict
 
@@ -28,7 +28,7 @@ class StepRate:
     """
 
     claim: str = "step_rate"
-    drift_pct: float = 5.0  # by which step/s may fall within a window
+    drift_pct: float | None = 5.0  # by which step/s may fall within a window; null for no look at it
     prefix_hits_pp: float | None = 5.0  # by which boots may differ in prefix-cache hits; null where that is the point
 
     def check(self, evidence: Evidence) -> GateResult:
@@ -54,8 +54,9 @@ class StepRate:
 
     def _steady(self, evidence: Evidence, found: GateResult) -> GateResult:
         """The claim as it was judged, with what its windows say; INCONCLUSIVE where they drift (cases D14)."""
-        told = (*within.remarks(evidence, self.drift_pct), *within.warmth(evidence))
-        found, why = replace(found, details=found.details + told), within.drift(evidence, self.drift_pct)
+        drifts = () if self.drift_pct is None else tuple(within.remarks(evidence, self.drift_pct))
+        found = replace(found, details=(*found.details, *drifts, *within.warmth(evidence)))
+        why = "" if self.drift_pct is None else within.drift(evidence, self.drift_pct)
         if not why or found.verdict is Verdict.INVALID:
             return found
         line = f"{head(Verdict.INCONCLUSIVE, LABEL)}{why}"
@@ -77,9 +78,16 @@ def consistency(evidence: Evidence) -> tuple[str, ...]:
 
 def _cut(evidence: Evidence) -> float:
     """What the length limit may take off the arms' last steps unequally, as a share: their difference in length."""
-    tokens = [len(a.token_ids) for b in sound(evidence) for a in b.answers if a.prompt_set == "decode"]
+    tokens = [tokens for boot in sound(evidence) for tokens in decode_tokens(boot)]
     lengths = [fmean([_acceptance_length(b) or 1.0 for b in sound(evidence, letter)] or [1.0]) for letter in "AB"]
     return abs(lengths[1] - lengths[0]) / fmean(tokens) if any(tokens) else 0.0
+
+
+def decode_tokens(boot: BootRecord) -> list[float]:
+    """Tokens of each answer of the window; of a record their mean, which it keeps; empty where there is neither."""
+    found = [float(len(answer.token_ids)) for answer in boot.answers if answer.prompt_set == "decode"]
+    kept = boot.metrics.get(DECODE_ANSWER_TOKENS)
+    return found or ([] if kept is None else [kept])
 
 
 def _ln_ratio(evidence: Evidence, reading: Callable[[BootRecord], float | None]) -> float | None:

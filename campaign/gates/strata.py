@@ -8,7 +8,19 @@ import re
 from collections.abc import Iterator
 
 from campaign.evidence import DraftCounts, Evidence
-from campaign.gates.chain import Conditional, chain, collapse, same_length, totals
+from campaign.gates.chain import (
+    Conditional,
+    Together,
+    chain,
+    collapse,
+    doubt,
+    is_shown_under,
+    is_thin,
+    is_under,
+    limit_text,
+    same_length,
+    totals,
+)
 from campaign.gates.footing import ARM_OF, boot_name, sound
 
 STRATUM = re.compile(r"context (\d+)")
@@ -18,24 +30,42 @@ HOW = "by the streams' chunks"
 
 def collapsed(evidence: Evidence, ratio: float, min_reached: int) -> str:
     """The first context at which the candidate's chain collapses, or pos1 falls under `ratio` of base's; else empty."""
-    for name in _strata(evidence):
-        base, candidate = _both(evidence, name)
-        if min(base.drafts, candidate.drafts) < min_reached:
-            continue
-        ours, theirs = chain(base)[0], chain(candidate)[0]
-        if theirs.rate < ratio * ours.rate:
-            return f"collapse at {_tokens(name)}: pos1 {theirs.text}, base {ours.text} ({HOW})"
+    for name, base, candidate, ours, theirs in _judged(evidence, min_reached):
+        if is_under(ours, theirs, ratio) and is_shown_under(ours, theirs, ratio):
+            return f"collapse at {_tokens(name)}: {_pos1(ours, theirs, ratio)}"
         if found := collapse(base, candidate, ratio, min_reached):
             return f"at {_tokens(name)}: {found} ({HOW})"
     return ""
+
+
+def doubted(evidence: Evidence, ratio: float, min_reached: int) -> str:
+    """The first context at which a collapse is seen and not shown; else empty."""
+    for name, base, candidate, ours, theirs in _judged(evidence, min_reached):
+        if is_under(ours, theirs, ratio):
+            return f"a collapse at {_tokens(name)} is neither shown nor excluded: {_pos1(ours, theirs, ratio)}"
+        if found := doubt(base, candidate, ratio, min_reached):
+            return f"at {_tokens(name)}: {found} ({HOW})"
+    return ""
+
+
+def _judged(evidence: Evidence, min_reached: int) -> Iterator[tuple[str, Together, Together, Conditional, Conditional]]:
+    """The contexts with enough drafts: both arms, and pos1 of each."""
+    for name in _strata(evidence):
+        base, candidate = _both(evidence, name)
+        firsts = zip(chain(base)[:1], chain(candidate)[:1], strict=True)
+        yield from ((name, base, candidate, o, t) for o, t in firsts if not is_thin(o, t, min_reached))
+
+
+def _pos1(ours: Conditional, theirs: Conditional, ratio: float) -> str:
+    return f"pos1 {theirs.text}, base {ours.text}, {limit_text(ours, theirs, ratio)} ({HOW})"
 
 
 def lines(evidence: Evidence, min_reached: int) -> Iterator[str]:
     """Each context with both arms, each with its counts; cold and warm; and what slid within a window."""
     for name in _strata(evidence):
         base, candidate = _both(evidence, name)
-        thin = min(base.drafts, candidate.drafts) < min_reached
-        judged = f", thin: not judged under {min_reached} drafts" if thin else ""
+        thin = min(c.drafts // c.repeats for c in (base, candidate)) < min_reached
+        judged = f", thin: not judged under {min_reached} drafts that are no repeats" if thin else ""
         yield f"pos1 at {_tokens(name)} ({HOW}): base {_first(base)}, candidate {_first(candidate)}{judged}"
     for letter, arm in ARM_OF.items():
         told = [(name, _total(evidence, letter, name)) for name in ("cold", "warm up", "first", "last")]
@@ -65,13 +95,14 @@ def _strata(evidence: Evidence) -> list[str]:
     return sorted(found, key=lambda name: int(STRATUM.findall(name)[0]))
 
 
-def _both(evidence: Evidence, name: str) -> tuple[DraftCounts, DraftCounts]:
-    base, candidate = (_total(evidence, letter, name) or DraftCounts(0, (0,)) for letter in "AB")
+def _both(evidence: Evidence, name: str) -> tuple[Together, Together]:
+    base, candidate = (_total(evidence, letter, name) or Together(0, (0,)) for letter in "AB")
     return same_length(base, candidate)
 
 
-def _total(evidence: Evidence, letter: str, name: str) -> DraftCounts | None:
-    return totals(boot.counted[name] for boot in sound(evidence, letter) if name in boot.counted)
+def _total(evidence: Evidence, letter: str, name: str) -> Together | None:
+    found = (boot.counted[name] for boot in sound(evidence, letter) if name in boot.counted)
+    return totals(found, evidence.turns)
 
 
 def _first(counts: DraftCounts) -> str:

@@ -50,7 +50,7 @@ def drift(evidence: Evidence, limit_pct: float) -> str:
     known = [(boot, moves[boot.index] or 0.0) for boot in sound(evidence) if moves[boot.index] is not None]
     if not known or len(known) < len(moves):
         return ""
-    limit = max(-log(1 - limit_pct / 100), SDS * evidence.history.s0 if evidence.history else 0.0)
+    limit = drift_limit_ln(evidence, limit_pct)
     falls = [move for _, move in known]
     if max(falls) < -limit and not _by_chance(falls) and not any(boot.pair for boot, _ in known):
         mean = 100 * (exp(fmean(falls)) - 1)
@@ -61,6 +61,11 @@ def drift(evidence: Evidence, limit_pct: float) -> str:
         return ""
     base, candidate = (f"{100 * (exp(fmean(own)) - 1):+.1f} %" for own in arms)
     return f"drift within the window differs: step/s from first part to last, base {base}, candidate {candidate}"
+
+
+def drift_limit_ln(evidence: Evidence, limit_pct: float) -> float:
+    """By how much a window may fall, in ln: the gate's limit, or twice the sd of a boot where that is more."""
+    return max(-log(1 - limit_pct / 100), SDS * evidence.history.s0 if evidence.history else 0.0)
 
 
 def _by_chance(falls: list[float]) -> bool:
@@ -115,6 +120,6 @@ def at_length(metric: str, evidence: Evidence) -> str:
 
 
 def _move_ln(boot: BootRecord) -> float | None:
-    """ln of the last part's step/s over the first's."""
-    first, last = (boot.metrics.get(name) for name in (WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S))
-    return log(last / first) if first and last else None
+    """ln of the last part's step/s over the first's; None without two rates over 0."""
+    first, last = (boot.metrics.get(name, 0.0) for name in (WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S))
+    return log(last / first) if min(first, last) > 0 else None

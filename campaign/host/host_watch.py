@@ -160,9 +160,15 @@ class Seen:
                 yield f"{name.removesuffix(ECC)} counted {count:g} uncorrectable ECC errors, wanted none; reset the GPU"
 
     def _is_foreign(self, first_seen: Holder) -> bool:
-        """A pid that is not to be seen from here (a container shows the host's) may be our own engine's."""
+        """Also of a process that has ended since: by what was seen meanwhile, never by what lives now.
+
+        Where none of our pids is shown the driver may count in another namespace (a container shows the host's pids):
+        there a pid that we never saw may be our own engine's, and only who came before the engine is told.
+        """
         early = first_seen.time_ns - self.readings[0].time_ns < BEFORE_THE_ENGINE_S * 1e9
-        return first_seen.pid not in self.our_pids and (early or (PROC / str(first_seen.pid)).exists())
+        one_namespace = any(holder.pid in self.our_pids for holder in self.holders)
+        seen_here = any(pid == first_seen.pid for pid, _ in self.names)
+        return first_seen.pid not in self.our_pids and (early or one_namespace or seen_here)
 
     def _of_the_window(self, before: Mapping[str, tuple[float, ...]]) -> Iterator[str]:
         if held_back := gpu_watch.throttled(self.gpus):

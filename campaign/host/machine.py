@@ -31,6 +31,11 @@ def this(root: Path = Path("/")) -> Machine:
     return Machine(_host(root), _cpu(root), _gpus(root), _driver(root))
 
 
+def uptime_id(root: Path = Path("/")) -> str:
+    """The kernel's name of the time since the machine was started; empty where it tells none."""
+    return _text(root / "proc/sys/kernel/random/boot_id").strip()
+
+
 def _host(root: Path) -> str:
     name = platform.node().split(".")[0] or "host"
     found = _text(root / "etc/machine-id").strip() or _text(root / "var/lib/dbus/machine-id").strip() or name

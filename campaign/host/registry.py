@@ -10,14 +10,15 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from campaign.asked.arms import digest
 from campaign.config import Campaign
 from campaign.errors import ConfigError
 from campaign.host.machine import Machine, this
-from campaign.names import STEP_PER_S
+from campaign.names import BASE, STEP_PER_S
 from campaign.prompting.checks import Prompt
 from verdict.errors import VerdictError
 from verdict.history import LEAST_NU0, History
@@ -26,6 +27,7 @@ from verdict.registry import Residuals, aa_calibration, pooled
 DAYS = 30.0
 DAY_S = 86_400.0
 DIGITS = 12
+MOST = 1e6  # of a row's residuals, and of its degrees of freedom: a row beyond is none that a bracket left
 SAME, DIFFERS = "same", "differs"  # how an A/A bracket came out
 
 
@@ -96,11 +98,13 @@ def from_plain(data: Any) -> Known | None:
 def key_of(campaign: Campaign, decode: Iterable[Prompt], metric: str, machine: Machine | None = None) -> Key:
     """The key of an experiment's brackets on a machine; this one unless another is given."""
     where, engine, model, workload = machine or this(), campaign.engine, campaign.model, campaign.workload
-    drafted = [model.target, model.drafter, model.method, model.num_speculative_tokens]
+    drafted: list[object] = [model.target, model.drafter, model.method, model.num_speculative_tokens]
+    drafted += [] if model.synthetic_acceptance_length is None else [model.synthetic_acceptance_length]
+    served = [engine.serve, campaign.arms[BASE].serve]
     sent = {name: value for name, value in vars(workload).items() if name not in ("name", "prompts")}
     return Key(
         **asdict(where),
-        engine=f"{engine.version} {engine.build} {engine.name}",
+        engine=f"{engine.version} {engine.build} {engine.name} {digest(served)[:DIGITS]}",
         model=f"{model.name} {digest(drafted)[:DIGITS]}",
         workload=f"{workload.name} {digest([sent, [str(prompt) for prompt in decode]])[:DIGITS]}",
         metric=metric,
@@ -175,7 +179,7 @@ def read(file: Path) -> tuple[list[Row], tuple[str, ...]]:
     for number, line in enumerate(_lines(file), 1):
         try:
             rows.append(_row(json.loads(line)))
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             broken.append(f"{file}:{number} is no row of the registry ({error}): left out")
     return rows, tuple(broken)
 
@@ -189,12 +193,25 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def _row(data: Mapping[str, Any]) -> Row:
+    """Raises KeyError for what is missing, ValueError for a value of another kind or beyond reason."""
     key = Key(**{entry.name: str(data[entry.name]) for entry in fields(Key)})
     rest = {entry.name: data[entry.name] for entry in fields(Row) if entry.name != "key"}
+    for name, hint in get_type_hints(Row).items():
+        if name != "key" and not _is_of(rest[name], get_args(hint) or (hint,)):
+            raise ValueError(f"{name} is {str(rest[name])[:40]!r}")
     found = Row(key, **rest)
-    if not (float(found.rss) >= 0 and int(found.df) >= 1 and found.time_unix_s >= 0):
+    if not (0 <= found.rss <= MOST and 1 <= found.df <= MOST and found.time_unix_s >= 0):
         raise ValueError(f"rss {found.rss} on {found.df} df")
+    if found.aa not in (SAME, DIFFERS, None):
+        raise ValueError(f"aa is {found.aa[:40]!r}")
     return found
+
+
+def _is_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    """A truth value is no number, a whole number is one too, and a number is finite."""
+    if isinstance(value, bool) or not isinstance(value, (*kinds, int) if float in kinds else kinds):
+        return False
+    return not isinstance(value, int | float) or isfinite(value)
 
 
 def add(file: Path, rows: Iterable[Row]) -> int:

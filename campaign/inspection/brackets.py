@@ -12,7 +12,8 @@ def look(source: Source) -> Finding:
     result = rejudged(found, source.name)
     rows: list[Row] = [("", result.line), *(("", f"  {detail}") for detail in result.details)]
     rows += [("", f"  void boot {_void(boot.index, boot.letter)}: {boot.reason}") for _, boot in found.void]
-    was = found.told.get("judged", {}).get("line")
+    judged = found.told.get("judged") or {}
+    was = judged.get("line") if isinstance(judged, dict) else f"judged is {str(judged)[:80]}, wanted a map"
     if was is not None:
         same = "as the run told it" if was == result.line else f"the run told another line: {was}"
         rows.append(("", f"  {same}"))

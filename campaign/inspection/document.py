@@ -28,5 +28,5 @@ def _plain(one: Finding) -> dict[str, object]:
         "exit_code": int(one.code),
         "head": one.head,
         "rows": [{"what": what, "told": told} for what, told in one.rows],
-        "numbers": one.numbers,
+        "numbers": one.told_numbers,
     }

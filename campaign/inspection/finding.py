@@ -45,6 +45,15 @@ class Finding:
         return WORDS.get(self.code, "PASS" if self.judged else None)
 
     @property
+    def told_numbers(self) -> dict[str, float]:
+        """What of the numbers may be told: none where nothing was measured, no rate of what failed.
+
+        A FAIL that a rule over items or readings reached has its bounds in its numbers, and keeps them.
+        """
+        counts = self.code in (ExitCode.PASS, ExitCode.INCONCLUSIVE) or (self.judged and self.code is ExitCode.FAIL)
+        return self.numbers if counts else {}
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """As the console shows it."""
         return (self.head, *(f"  {what:<{self.width}}{told}" for what, told in self.rows))

@@ -24,6 +24,8 @@ def _result(source: Source) -> Finding:
     gates = typed.items(data, "gates", source.name) or []
     if not all(isinstance(gate, dict) and isinstance(gate.get("line"), str) for gate in gates):
         raise ConfigError(f"{source.name}: gates holds something without a line; it is no result of a run")
+    for gate in gates:
+        typed.items(gate, "details", f"{source.name}: {gate['line']}")
     rows: list[Row] = [("", line) for gate in gates for line in (gate["line"], *_details(gate))]
     boots = ", ".join(map(str, typed.items(data, "boots", source.name) or []))
     rows += [("", f"boots: {boots}")] if boots else []

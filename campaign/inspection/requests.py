@@ -4,6 +4,7 @@ One request a line: {"chunks": [[ms, tokens], ...], "sent_ms": 0, "usage": {"com
 the client's clock; without `sent_ms` there is no time to the first token.
 """
 
+import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from campaign.inspection.recognised import Source
 from campaign.traffic.sample import Sample
 
 NS_PER_MS = 1_000_000
+LARGEST = 1e18  # ns: thirty years
 KEYS = (
     "chunks", "id", "sent_ms", "done_ms", "usage", "text", "finish_reason", "asked_tokens", "draft_tokens",
     "client_tokens", "error",
@@ -60,13 +62,25 @@ def _kept(data: dict[str, Any], where: str) -> Request:
     sent = data.get("sent_ns")
     if not isinstance(sent, int):
         raise ConfigError(f"{where}: sent_ns is {sent!r}, wanted the nanoseconds at which it was sent")
-    _check(times, tokens, where)
+    _check((sent, *times), (1, *tokens), where)
     sample = Sample(
         str(data.get("prompt_id", where)), typed.text(data, "text", where), ids,
-        typed.text(data, "finish_reason", where), _count(data, "prompt_tokens", where) or 0, sent, times, tokens,
-        _count(data, "completion_tokens", where) or 0,
+        typed.text(data, "finish_reason", where), typed.count(data, "prompt_tokens", where) or 0, sent, times, tokens,
+        typed.count(data, "completion_tokens", where) or 0, reasoning=typed.text(data, "reasoning", where),
+        reasoning_tokens=typed.count(data, "reasoning_tokens", where) or 0,
     )  # fmt: skip
-    return Request(sample, sent=True)
+    return Request(sample, sent=True, asked_tokens=_asked(data, where))
+
+
+def _asked(data: dict[str, Any], where: str) -> int | None:
+    """Tokens of a request that was asked for a fixed length, by its body as the boot kept it; None for any other."""
+    try:
+        body = json.loads(typed.text(data, "asked", where) or "{}")
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: asked is no JSON ({error})") from error
+    if not isinstance(body, dict) or body.get("ignore_eos") is not True:
+        return None
+    return typed.count(body, "max_tokens", f"{where}: asked")
 
 
 def _written(data: dict[str, Any], where: str) -> Request:
@@ -76,22 +90,28 @@ def _written(data: dict[str, Any], where: str) -> Request:
         raise ConfigError(f"{where}: chunks holds something else than [ms, tokens]")
     times = [typed.number({"ms": ms}, "ms", where) or 0.0 for ms, _ in chunks]
     tokens = typed.whole({"tokens": [tokens for _, tokens in chunks]}, "tokens", where) or ()
+    sent_ms = typed.number(data, "sent_ms", where)
     _check(tuple(times), tokens, where)
+    if sent_ms is not None and sent_ms > times[0]:
+        raise ConfigError(f"{where}: sent_ms is {sent_ms:g}, after its first chunk ({times[0]:g} ms)")
     usage = typed.mapping(data, "usage", where) if data.get("usage") is not None else {}
     typed.known(usage, USAGE_KEYS, f"{where}: usage")
-    sent_ms = typed.number(data, "sent_ms", where)
+    details = usage.get("completion_tokens_details") or {}
+    if not isinstance(details, dict):
+        raise ConfigError(f"{where}: usage: completion_tokens_details is {str(details)[:80]}, wanted a map")
     sample = Sample(
         str(data.get("id", where)), typed.text(data, "text", where), (), typed.text(data, "finish_reason", where),
-        _count(usage, "prompt_tokens", where) or 0, round((sent_ms if sent_ms is not None else times[0]) * NS_PER_MS),
-        tuple(round(ms * NS_PER_MS) for ms in times), tokens, _count(usage, "completion_tokens", where) or sum(tokens),
-        reasoning_tokens=_count(usage, "reasoning_tokens", where) or 0,
+        typed.count(usage, "prompt_tokens", where) or 0,
+        round((sent_ms if sent_ms is not None else times[0]) * NS_PER_MS), tuple(round(ms * NS_PER_MS) for ms in times),
+        tokens, typed.count(usage, "completion_tokens", where) or sum(tokens),
+        reasoning_tokens=typed.count(details | usage, "reasoning_tokens", where) or 0,
     )  # fmt: skip
     return Request(
         sample,
         sent_ms is not None,
-        _count(data, "asked_tokens", where),
-        _count(data, "draft_tokens", where),
-        _count(data, "client_tokens", where),
+        typed.count(data, "asked_tokens", where),
+        typed.count(data, "draft_tokens", where),
+        typed.count(data, "client_tokens", where),
         typed.text(data, "error", where),
     )
 
@@ -99,12 +119,7 @@ def _written(data: dict[str, Any], where: str) -> Request:
 def _check(times: tuple[float, ...], tokens: tuple[int, ...], where: str) -> None:
     if not times or len(times) != len(tokens) or min(tokens) < 1:
         raise ConfigError(f"{where}: wanted a chunk or more, each with its time and one token or more")
+    if max(map(abs, (*times, *tokens))) > LARGEST:
+        raise ConfigError(f"{where}: a chunk's time or tokens are beyond {LARGEST:.0e}: no clock gives that")
     if any(later < sooner for sooner, later in pairwise(times)):
         raise ConfigError(f"{where}: a chunk's time is before that of the chunk before it")
-
-
-def _count(data: dict[str, Any], key: str, where: str) -> int | None:
-    found = data.get(key)
-    if found is not None and (not isinstance(found, int) or isinstance(found, bool) or found < 0):
-        raise ConfigError(f"{where}: {key} is {found!r}, wanted a whole number")
-    return found

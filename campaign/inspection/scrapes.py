@@ -48,8 +48,12 @@ def _window(sources: Sequence[Source], scrapes: Sequence[metrics.Counters]) -> F
     if found.delta is None:
         rows = (*_scraped(scrapes), _conclusion(ExitCode.INVALID, found.refusal))
         return Finding("metrics", names, head, rows, ExitCode.INVALID, width=WIDTH)
-    waiting = [counters.waiting for counters in scrapes]
-    verdicts = [scrape.concluded(found.delta), *scrape.series_concluded(found.deltas, waiting), *_shared(scrapes)]
+    waiting, running = [each.waiting for each in scrapes], [each.running for each in scrapes]
+    verdicts = [
+        scrape.concluded(found.delta),
+        *scrape.series_concluded(found.deltas, waiting, running),
+        *_shared(scrapes),
+    ]
     told = [(code, why) for code, why in verdicts if code is not ExitCode.PASS]
     code = worst([code for code, _ in told]) if told else ExitCode.PASS
     counts = code not in (ExitCode.INVALID, ExitCode.VOID)  # else no rate is made of the window

@@ -5,7 +5,7 @@ The rules are traffic.timing's: step/s is counted in chunks and never in tokens,
 """
 
 from collections.abc import Iterator, Sequence
-from math import log
+from math import isfinite, log
 from statistics import median
 
 from campaign.errors import ExitCode, worst
@@ -49,7 +49,7 @@ def warm_up(requests: Sequence[Request]) -> int:
         return 0
     rates = [_pace(request) for request in requests]
     steady = median(rates[len(rates) // 2 :])
-    if log(steady / rates[0]) < COLD_LN:
+    if min(rates) <= 0 or not isfinite(steady) or log(steady / rates[0]) < COLD_LN:
         return 0
     return next((at for at, rate in enumerate(rates) if log(steady / rate) <= WARM_TOLERANCE_LN), 0)
 
@@ -117,7 +117,7 @@ def _concluded(requests: Sequence[Request]) -> Iterator[Concluded]:
 
 def _burst(request: Request) -> str:
     k = MOST_DRAFT_TOKENS if request.draft_tokens is None else request.draft_tokens
-    return timing.in_bursts([request.sample], k)
+    return timing.in_bursts([request.sample], k) or timing.merged(request.sample, k)
 
 
 def _end_to_end(request: Request) -> str:
@@ -155,8 +155,11 @@ def _compared(one: Sequence[Request], other: Sequence[Request]) -> Iterator[Conc
 
 
 def _pace(request: Request) -> float:
-    """Chunks a second over the whole request, the wait for the first included: not what its text makes of a step."""
-    return len(request.sample.chunk_ns) / request.total_s if request.total_s else float("inf")
+    """Chunks a second over the whole request, the wait for the first included: not what its text makes of a step.
+
+    0 where the request took no time: nothing can be told of it.
+    """
+    return len(request.sample.chunk_ns) / request.total_s if request.total_s > 0 else 0.0
 
 
 def _numbers(files: Sequence[Sequence[Request]]) -> dict[str, float]:

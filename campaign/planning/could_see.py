@@ -2,10 +2,20 @@
 
 from campaign.names import logic_only_label
 from campaign.planning.plan import Plan, borrowed, detectable, underpowered
+from verdict.power import costly
 
 
 def format_resolution(plan: Plan) -> list[str]:
     """The detectable effect, for the host's history or for three guesses; and whether that is enough."""
+    return [*_resolution(plan), *_costly(plan)]
+
+
+def _costly(plan: Plan) -> list[str]:
+    found = costly(plan.schedule.letters, plan.schedule.pairs)
+    return [f"  note        {found}"] if found else []
+
+
+def _resolution(plan: Plan) -> list[str]:
     mark = logic_only_label(plan.campaign.engine.logic_only or "")
     if mark:
         return [f"  could see   no speed: {mark}; what claims a speed ends INCONCLUSIVE, all else is judged as ever"]

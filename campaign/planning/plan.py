@@ -122,6 +122,7 @@ class Plan:
             self.looks,
             look or 1,
             synthetic=synthetic.label(self.campaign.model.synthetic_acceptance_length),
+            turns=self.campaign.workload.repeats,
         )
 
     def plain(self) -> dict[str, Any]:
@@ -235,11 +236,14 @@ def _check_power(plan: Plan) -> None:
 def _check_minutes(plan: Plan) -> None:
     """Raises ConfigError where the boots up to the first look would take longer than all may."""
     most, first = plan.campaign.bracket.max_minutes, plan.looks.boots[0]
-    wanted = expected_minutes(plan.campaign, first)
+    beside = sum(map(len, plan.beside))
+    wanted = expected_minutes(plan.campaign, beside + first)
     if most is not None and wanted > most:
+        before = f"{beside} of base beside base and " if beside else ""
+        each = f"engine.minutes_per_boot={plan.campaign.engine.minutes_per_boot:g}"
         raise ConfigError(
-            f"bracket.max_minutes={most:g} ends before anything could be judged: the first {first} boots take about "
-            f"{wanted:.0f} minutes (engine.minutes_per_boot={plan.campaign.engine.minutes_per_boot:g}); allow more"
+            f"bracket.max_minutes={most:g} ends before anything could be judged: {before}the first {first} boots take "
+            f"about {wanted:.0f} minutes ({each}); allow more"
         )
 
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from campaign.prompting import literals, schemas
-from campaign.prompting.corruption import corruption, counted_scripts, damage, uncut
+from campaign.prompting import bounded, literals, schemas
+from campaign.prompting.corruption import corruption, counted_scripts, damage, uncut, without_hangul
 
 NUMBER = re.compile(r"(?:(?<!\w)[-+])?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
+MINUS = re.compile(r"(?<!\d)\u2212(?=\d)")
+RAISED = ("<super>", "<sub>", "<square>")  # the 2 of m\u00b2, CO\u2082 and \u33a1
+POWER = re.compile(r"(?<![A-Za-z])[kcdm]?m\^?[23](?![0-9A-Za-z_]|\.\d)")  # m2 and m^2
 OPENING = re.compile(r"[{\[]")
 SHOWN_CHARACTERS = 80
 MOST_OPENINGS = 50  # brackets at which a JSON answer is looked for
@@ -71,12 +74,19 @@ def check_answer(prompt: Prompt, text: str, finish_reason: str) -> tuple[bool | 
         return None, "budget: nothing to see at the token limit"
     if is_empty:
         return False, f"empty answer ({finish_reason})"
-    reason = CHECKS[prompt.check.kind](prompt.check, text, finish_reason, prompt.said)
-    sign = "" if prompt.check.kind == "korean" else damage(text, known=_known(prompt), cut_off=is_cut)
+    try:
+        reason = CHECKS[prompt.check.kind](prompt.check, text, finish_reason, prompt.said)
+    except bounded.TooLongError as error:  # of the prompt file, not of the answer
+        return None, f"cannot be judged: {error}"
+    except Exception as error:  # noqa: BLE001 - an answer may be anything, and must not end a campaign
+        reason = f"cannot be judged ({type(error).__name__}: {str(error)[:SHOWN_CHARACTERS]}), got {_shown(text)}"
+    is_korean = prompt.check.kind == "korean"
+    sign = "" if is_korean else damage(text, known=_known(prompt), cut_off=is_cut)
     if reason:
         return False, "; ".join(part for part in (reason, sign) if part)
     decomposed = "" if unicodedata.is_normalized("NFC", text) else "its Hangul is decomposed (NFD): compared in NFC"
-    remarks = "; ".join(part for part in (decomposed, sign) if part)
+    bare = without_hangul(text, prompt.said) if is_korean else ""
+    remarks = "; ".join(part for part in (decomposed, sign, bare) if part)
     return True, f"right, but {remarks}" if remarks else ""
 
 
@@ -108,12 +118,12 @@ def _contains(check: Check, text: str, finish_reason: str, _said: str) -> str:
 
 
 def _regex(check: Check, text: str, finish_reason: str, _said: str) -> str:
-    return "" if re.search(_nfc(check.value), _nfc(text)) else _wanted(check.value, text, finish_reason)
+    return "" if bounded.is_in(_nfc(check.value), _nfc(text)) else _wanted(check.value, text, finish_reason)
 
 
 def _numeric(check: Check, text: str, finish_reason: str, _said: str) -> str:
-    """The last number of the answer is the answer; full-width digits and thousands commas are read."""
-    found = NUMBER.findall(unicodedata.normalize("NFKC", text))
+    """The last number of the answer is the answer; full-width digits and thousands commas are read, no exponents."""
+    found = NUMBER.findall(_digits(text))
     wanted = _number(str(check.value))
     if found and math.isclose(_number(found[-1]), wanted, rel_tol=1e-12, abs_tol=check.tolerance):
         return ""
@@ -136,7 +146,7 @@ def _json_schema(check: Check, text: str, finish_reason: str, _said: str) -> str
         found = _first_json(text)
     if found is None:
         return f"wanted JSON that fits the schema, got {_shown(text)} ({finish_reason})"
-    misfit = schemas.misfit(check.value, found[0])
+    misfit = bounded.misfit(_plain(check.value), _plain(found[0]))
     return f"wanted JSON that fits the schema ({misfit}), got {_shown(text)} ({finish_reason})" if misfit else ""
 
 
@@ -184,7 +194,7 @@ def value_problem(kind: str, value: Any) -> str:
     wants: dict[str, Callable[[], str]] = {
         "numeric": lambda: "" if _is_number(value) else "wants a number",
         "regex": lambda: "" if is_text and _compiles(value) else "wants a regular expression",
-        "json": lambda: "",
+        "json": lambda: "" if isinstance(value, dict | list) else "wants an object or a list",
         "json_schema": lambda: schemas.problem(value),
         "python_literal": lambda: "" if is_text and literals.read(value) else "wants a Python literal, as a text",
     }
@@ -199,13 +209,20 @@ def _is_number(value: Any) -> bool:
 def _compiles(pattern: str) -> bool:
     try:
         re.compile(_nfc(pattern))
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return False
     return True
 
 
 def _nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
+
+
+def _digits(text: str) -> str:
+    """A text as its numbers are read: minus signs as hyphens, without the 2 of a square metre in any spelling."""
+    signed = MINUS.sub(" -", text)
+    low = "".join(" " if unicodedata.decomposition(c).startswith(RAISED) else c for c in signed)
+    return POWER.sub(" ", unicodedata.normalize("NFKC", low))
 
 
 def _number(text: str) -> float:

@@ -22,7 +22,7 @@ def read(text: str) -> Literal | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an answer's own escapes
             return _canonical(ast.literal_eval(text.strip()))
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError):
         return None
 
 

@@ -9,6 +9,7 @@ from campaign.errors import ConfigError
 from campaign.prompting.checks import CHECKS, SHOWN_CHARACTERS, Check, Prompt, Sampling, value_problem
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")  # ids become keys, metric names and file names
+TURN = re.compile(r"\.turn\d+$")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 KEYS = {"id", "messages", "prompt", "max_tokens", "check", "sampling"}
 SAMPLING_KEYS = {"temperature", "top_p", "seed", "repeats"}
@@ -20,9 +21,9 @@ def load_prompts(path: Path, set_name: str, *, sampled: bool = False) -> tuple[P
 
     Raises ConfigError with file and line, what was found and is wanted.
     """
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise ConfigError(f"{path}: is no file; wanted JSON lines, one prompt each")
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ConfigError(f"{path}: is no file; wanted JSON lines, one prompt each")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); wanted a prompt file") from error
@@ -45,7 +46,7 @@ def _require_unique(found: list[tuple[int, Prompt]], path: Path) -> None:
 
 def _parsed(line: str, where: str, set_name: str, *, sampled: bool) -> list[Prompt]:
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=_each_key_once)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: is no JSON ({error}); wanted one object a line") from error
     if not isinstance(found, dict):
@@ -58,16 +59,28 @@ def _parsed(line: str, where: str, set_name: str, *, sampled: bool) -> list[Prom
     if strange:
         raise ConfigError(f"{where}: unknown key {strange[0]!r}; wanted some of {', '.join(sorted(KEYS))}")
     messages, prompt = _told(found, where)
-    name, limit, check = _id(found, where), _max_tokens(found, where), _check(found.get("check"), where)
+    name, limit, check = _id(found, where), _max_tokens(found, where), read_check(found.get("check"), where)
     draws = _draws(found.get("sampling"), where, sampled=sampled)
     ids = [name if number == 1 else f"{name}.{number}" for number in range(1, len(draws) + 1)]
     return [Prompt(i, set_name, messages, prompt, limit, check, draw) for i, draw in zip(ids, draws, strict=True)]
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two values under one key: JSON keeps the last, and nobody would see which check was dropped."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"key {twice!r} stands there twice")
+    return found
 
 
 def _id(found: dict[str, Any], where: str) -> str:
     name = found.get("id")
     if not isinstance(name, str) or not ID.fullmatch(name):
         raise ConfigError(f"{where}: id is {name!r}; wanted letters, digits, '_', '-' and '.' (it becomes a key)")
+    if TURN.search(name):
+        raise ConfigError(f"{where}: id {name!r} ends as those of a window's later turns do; wanted no '.turn' number")
     return name
 
 
@@ -129,7 +142,8 @@ def _whole(found: dict[str, Any], key: str, low: int, high: int, where: str) -> 
     return value
 
 
-def _check(found: Any, where: str) -> Check | None:
+def read_check(found: Any, where: str) -> Check | None:
+    """A checker as a prompt file states it. Raises ConfigError for one that cannot judge."""
     if found is None:
         return None
     if not isinstance(found, dict) or not {"kind"} <= found.keys() <= {"kind", "value", "tolerance"}:

@@ -5,6 +5,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
 
 @cache
 def _library(name: str) -> Any:
@@ -14,8 +16,8 @@ def _library(name: str) -> Any:
 
 def problem(schema: Any) -> str:
     """What is wrong with a schema, in the words of a prompt file's error; empty when it can be used."""
-    if not isinstance(schema, dict):
-        return "wants a JSON schema, an object"
+    if not isinstance(schema, dict) or not isinstance(schema.get("$schema", ""), str):
+        return "wants a JSON schema, an object; $schema in it is a text"
     jsonschema, referencing = _library("jsonschema"), _library("referencing")
     try:
         jsonschema.validators.validator_for(schema, _default()).check_schema(schema)
@@ -28,6 +30,8 @@ def problem(schema: Any) -> str:
         return f"wants a JSON schema whose references lie in it ({error.ref!r} does not; nothing is fetched)"
     except RecursionError:
         return "wants a JSON schema of less depth"
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # at odd keywords
+        return f"wants a JSON schema ({type(error).__name__}: {error})"
     return ""
 
 
@@ -57,10 +61,21 @@ def _registry(schema: dict[str, Any]) -> Any:
 
 def _references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):
-            yield node["$ref"]
+        yield from (node[key] for key in REFERENCES if isinstance(node.get(key), str))
         for item in node.values():
             yield from _references(item)
     elif isinstance(node, list):
         for item in node:
             yield from _references(item)
+
+
+def patterns(node: Any) -> Iterator[str]:
+    """The regular expressions of a schema."""
+    if isinstance(node, dict):
+        if isinstance(node.get("pattern"), str):
+            yield node["pattern"]
+        if isinstance(node.get("patternProperties"), dict):
+            yield from node["patternProperties"]
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for child in children:
+        yield from patterns(child)

@@ -6,14 +6,15 @@ Source: statistics.md section 4, "Record to keep".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from campaign.errors import ConfigError
 from campaign.evidence import BootRecord, Evidence, Status
+from campaign.limits import RANGES
 from campaign.names import BASE, CANDIDATE, UNLIKE
 from campaign.planning.registered import LOWER_IS_BETTER
-from campaign.typed import items, known, mapping, number, numbers, text, whole, word
+from campaign.typed import items, known, mapping, number, numbers, text, texts, whole, word
 from verdict.claims import Claim, ClaimKind, Direction
 from verdict.errors import VerdictError
 from verdict.fit import Scale
@@ -29,13 +30,15 @@ BOUNDS = {
 }
 KEYS = (
     "schema", "claim", "letters", "readings", "sessions", "pairs", "history", "paired_differences",
-    "looks", "look", "level", "metrics", "limits", "void", "logic_only", "unlike", "registered", "boots", "judged",
+    "looks", "look", "level", "metrics", "limits", "void", "logic_only", "unlike", "sittings", "registered", "boots",
+    "judged",
 )  # fmt: skip
 CLAIM_KEYS = (
     "name", "metric", "kind", "direction", "scale", "gate_pct", "gate_pp", "margin_pct", "margin_pp",
     "ceiling_pct", "expect_pct",
 )  # fmt: skip
-LIMITS = ("drift_pct", "prefix_hits_pp")
+DRIFT_PCT, PREFIX_HITS_PP = "drift_pct", "prefix_hits_pp"
+LIMITS = (DRIFT_PCT, PREFIX_HITS_PP)
 VOID_KEYS = ("pos", "after", "arm", "letter", "reading", "reason")
 
 
@@ -46,8 +49,8 @@ class Record:
     `pairs` numbers the pairs of a duet, `sessions` the sessions of several hosts. `looks` are the planned looks in
     boots, `look` the one (from 1) that is judged, 0 for the first that decides; `level` is the two-sided level of the
     interval where it is not the kind's own. `metrics` are other readings of the same boots, `limits` those of the gate.
-    `void` are boots that the environment tainted; `unlike` says why two engines beside each other are not alike here.
-    `told` is what else was written down; it is shown and decides nothing.
+    `void` are boots that the environment tainted; `unlike` says why two engines beside each other are not alike here,
+    `sittings` where the session was broken off. `told` is what else was written down; it is shown and decides nothing.
     """
 
     claim: Claim
@@ -61,26 +64,37 @@ class Record:
     look: int = 0
     level: float | None = None
     metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    limits: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)  # numbers; None for what is not looked at
     void: tuple[tuple[int, BootRecord], ...] = ()  # each with how many sound boots ran before it
     logic_only: str = ""
     unlike: str = ""
+    sittings: tuple[str, ...] = ()
     told: dict[str, Any] = field(default_factory=dict)
 
     def evidence(self, looks: Looks | None = None, look: int = 1) -> Evidence:
         """What a look judges: the boots up to it, each with its readings, beside the void ones."""
         n = looks.boots[look - 1] if looks else len(self.letters)
-        pairs = self.pairs or (0,) * n
+        pairs, sessions = self.pairs or (0,) * n, self.sessions or (0,) * n
         facts = {UNLIKE: self.unlike} if self.unlike else {}
         boots = []
         for at in range(n + 1):
-            boots += [boot for after, boot in self.void if after == at]
+            session = sessions[min(at, n - 1)]
+            boots += [replace(boot, session=session) for after, boot in self.void if after == at]
             if at < n:
-                boot = _boot(at + 1, self.letters[at], "ok", self._readings(at), pair=pairs[at], facts=facts)
-                boots.append(boot)
-        claims = {self.claim.name: self.claim}
-        letters = self.letters[:n]
-        return Evidence("record", tuple(boots), claims, letters, self.history, self.logic_only, looks, look)
+                readings, more = self._readings(at), {"pair": pairs[at], "session": session, "facts": facts}
+                boots.append(_boot(at + 1, self.letters[at], "ok", readings, **more))
+        return Evidence(
+            "record",
+            tuple(boots),
+            {self.claim.name: self.claim},
+            self.letters[:n],
+            self.history,
+            self.logic_only,
+            looks,
+            look,
+            level=self.level,
+            sittings=self.sittings,
+        )
 
     def _readings(self, at: int) -> dict[str, float]:
         return {name: found[at] for name, found in self.metrics.items()} | {self.claim.metric: self.readings[at]}
@@ -121,6 +135,7 @@ def read(data: Mapping[str, Any], where: str) -> Record:
         void=tuple(_void(one, claim, where) for one in items(data, "void", where) or []),
         logic_only=text(data, "logic_only", where),
         unlike=text(data, "unlike", where),
+        sittings=texts(data, "sittings", where),
         told={key: data[key] for key in ("registered", "boots", "judged") if key in data},
     )
 
@@ -146,6 +161,7 @@ def plain(record: Record) -> dict[str, Any]:
         "void": [_plain_void(after, boot, claim) for after, boot in record.void] or None,
         "logic_only": record.logic_only or None,
         "unlike": record.unlike or None,
+        "sittings": list(record.sittings) or None,
     }
     return {key: value for key, value in found.items() if value is not None} | record.told
 
@@ -265,9 +281,14 @@ def _metrics(data: Mapping[str, Any], where: str, length: int) -> dict[str, tupl
     return found
 
 
-def _limits(data: Mapping[str, Any], where: str) -> dict[str, float]:
+def _limits(data: Mapping[str, Any], where: str) -> dict[str, float | None]:
     if data.get("limits") is None:
         return {}
     named = mapping(data, "limits", where)
     known(named, LIMITS, f"{where}: limits")
-    return {name: value for name in named if (value := number(named, name, f"{where}: limits")) is not None}
+    found = {name: number(named, name, f"{where}: limits") for name in named}
+    for name, limit in found.items():
+        low, high = RANGES[f"gates.step_rate.{name}"]
+        if limit is not None and not low <= limit <= high:
+            raise ConfigError(f"{where}: limits: {name} is {limit:g}, wanted {low:g} to {high:g}, or null for no look")
+    return found

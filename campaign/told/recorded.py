@@ -5,18 +5,23 @@ Written from what the gates saw; `python -m campaign inspect` judges them again 
 
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from math import expm1
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from campaign.bracket.looks import Outcome
 from campaign.evidence import BootRecord, Evidence
+from campaign.gates import sittings
 from campaign.gates.acceptance import paired_differences
 from campaign.gates.base import GateResult
 from campaign.gates.footing import sound
+from campaign.gates.step_rate import decode_tokens
+from campaign.gates.within import drift_limit_ln
 from campaign.journal import write_json
-from campaign.names import UNLIKE
+from campaign.names import DECODE_ANSWER_TOKENS, STEP_PER_S, UNLIKE
 from campaign.planning.plan import Plan
-from campaign.told.record import LIMITS, Record, plain
+from campaign.told.record import DRIFT_PCT, LIMITS, Record, plain
 from verdict.claims import Claim, ClaimKind
 
 FOLDER = "records"
@@ -53,15 +58,16 @@ def _record(plan: Plan, result: GateResult, claim: Claim, evidence: Evidence) ->
         letters="".join(boot.letter for boot in boots),
         readings=tuple(boot.metrics[claim.metric] for boot in boots),
         pairs=tuple(boot.pair for boot in boots) if any(boot.pair for boot in boots) else None,
-        history=evidence.history,
+        history=evidence.history if claim.metric == STEP_PER_S else None,  # it is the sd of a step/s in ln
         paired_differences=tuple(apart) if len(apart) > 1 else None,
         looks=evidence.looks.boots if evidence.looks else (),
         look=evidence.look if evidence.looks else 0,
-        metrics={name: tuple(boot.metrics[name] for boot in boots) for name in sorted(common)},
-        limits=_limits(plan, claim),
+        metrics={name: tuple(boot.metrics[name] for boot in boots) for name in sorted(common)} | _decoded(boots),
+        limits=_limits(plan, claim, evidence),
         void=tuple(_void(evidence)),
         logic_only=evidence.logic_only,
         unlike=next((boot.facts[UNLIKE] for boot in boots if UNLIKE in boot.facts), ""),
+        sittings=sittings.told(evidence),
         told=judged | {"registered": _registered(plan), "boots": [_boot(boot) for boot in evidence.boots]},
     )
 
@@ -79,11 +85,22 @@ def _speaks_for(result: GateResult, claim: Claim) -> bool:
     return result.judgement is not None and result.judgement.claim == claim
 
 
-def _limits(plan: Plan, claim: Claim) -> dict[str, float]:
-    """The gate's own limits, where they can change the claim's verdict."""
+def _decoded(boots: tuple[BootRecord, ...]) -> dict[str, tuple[float, ...]]:
+    """How long the window's answers were, which says what the length limit may cut; nothing where a boot has none."""
+    found = [decode_tokens(boot) for boot in boots]
+    return {DECODE_ANSWER_TOKENS: tuple(map(fmean, found))} if all(found) else {}
+
+
+def _limits(plan: Plan, claim: Claim, evidence: Evidence) -> dict[str, float | None]:
+    """The gate's own limits, where they can change the claim's verdict; None for a check that is switched off.
+
+    What the history of step/s allows stands in the drift's limit where the record does not keep that history.
+    """
     gate = next((g for g in plan.campaign.gates.switched_on().values() if vars(g).get("claim") == claim.name), None)
-    found = vars(gate) if gate is not None else {}
-    return {name: float(found[name]) for name in LIMITS if found.get(name) is not None}
+    found = {name: vars(gate)[name] for name in LIMITS if name in vars(gate)} if gate is not None else {}
+    if claim.metric != STEP_PER_S and evidence.history is not None and found.get(DRIFT_PCT) is not None:
+        found[DRIFT_PCT] = -100 * expm1(-drift_limit_ln(evidence, found[DRIFT_PCT]))
+    return {name: None if limit is None else float(limit) for name, limit in found.items()}
 
 
 def _registered(plan: Plan) -> dict[str, Any]:

@@ -3,16 +3,13 @@
 from campaign.errors import ConfigError
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
-from campaign.gates.claimed import judge_claim, label_of, unjudged
-from campaign.gates.footing import voided
+from campaign.gates.claimed import judge_claim
 from campaign.gates.step_rate import StepRate
 from campaign.names import SPEED
 from campaign.told.record import Record
-from verdict.claims import ClaimKind, judge
+from verdict.claims import ClaimKind
 from verdict.errors import VerdictError
-from verdict.fit import Scale
 from verdict.looks import Looks, planned
-from verdict.sentence import claim_line
 from verdict.words import Verdict
 
 DECIDED = (Verdict.PASS, Verdict.FAIL)
@@ -40,36 +37,20 @@ def rejudged(record: Record, where: str = "record") -> GateResult:
 
 def _looks(record: Record, where: str) -> Looks:
     try:
-        return planned(record.looks)
+        looks = planned(record.looks)
     except VerdictError as error:
         raise ConfigError(f"{where}: looks: {error}") from error
+    wanted = looks.level(record.claim.kind)
+    if record.level is not None and record.level < wanted:
+        raise ConfigError(
+            f"{where}: level is {record.level:g}, but {len(looks.boots)} looks want {wanted:.4g} at each; leave it out"
+        )
+    return looks
 
 
 def _judged(record: Record, evidence: Evidence) -> GateResult:
-    """What needs nothing but the evidence goes the way of a run."""
+    """The way of a run, also where sessions or a level of its own are what no run of this version has."""
     claim = record.claim
-    if record.sessions is not None or record.level is not None:
-        return _apart(record, evidence)
     if claim.metric in SPEED and claim.kind is not ClaimKind.no_difference:
         return StepRate(claim=claim.name, **record.limits).check(evidence)
     return judge_claim(claim.name, claim, evidence, record.paired_differences)
-
-
-def _apart(record: Record, evidence: Evidence) -> GateResult:
-    """Several sessions, or a level of one's own: what no run of this version has."""
-    claim, n = record.claim, len(evidence.letters)
-    try:
-        found = judge(
-            claim,
-            record.readings[:n],
-            evidence.letters,
-            sessions=record.sessions and record.sessions[:n],
-            history=record.history,
-            paired_differences=record.paired_differences,
-            level=record.level,
-        )
-    except VerdictError as error:
-        return unjudged(claim.name, label_of(claim.metric), str(error))
-    unit = "%" if claim.scale is Scale.LOG else "pp"
-    line = claim_line(found, label_of(claim.metric), unit, voided_boots=voided(evidence), look=evidence.which_look)
-    return GateResult(claim.name, found.verdict, line, judgement=found)

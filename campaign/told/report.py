@@ -10,7 +10,7 @@ from campaign.disclosure import may_show_effect, may_show_readings, shown
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
 from campaign.gates.claimed import label_of, letters, logic_only
-from campaign.gates.footing import voided
+from campaign.gates.footing import sound, voided
 from campaign.journal import write_text
 from campaign.names import logic_only_label
 from campaign.told import profiled
@@ -18,6 +18,7 @@ from campaign.told import report_tables as tables
 from campaign.told.bracket_figure import panels
 from campaign.told.machine_table import machine
 from campaign.told.view import Page, Panels, Section, to_html, to_markdown
+from verdict.claims import Judgement
 from verdict.plot import bracket_plot
 from verdict.words import Verdict
 
@@ -77,12 +78,12 @@ def _plots(evidence: Evidence, results: tuple[GateResult, ...], host: str) -> li
 def _plot(evidence: Evidence, result: GateResult, host: str) -> Panels:
     """The two panels of a judged claim, with the readings that were judged."""
     assert result.judgement is not None
-    metric, boots = result.judgement.claim.metric, result.judgement.fit.n_boots  # of the look that decided
+    metric, evidence = result.judgement.claim.metric, _judged(evidence, result.judgement)
     label = label_of(metric)
     plot = bracket_plot(
         result.judgement,
-        (evidence.values(metric) or [])[:boots],
-        letters(evidence, metric)[:boots],
+        [boot.metrics[metric] for boot in sound(evidence)],
+        letters(evidence, metric),
         label=label,
         voided_boots=voided(evidence),
         look=(result.look or 1, evidence.which_look[1]),
@@ -92,6 +93,13 @@ def _plot(evidence: Evidence, result: GateResult, host: str) -> Panels:
     reading = ", ".join(text for text in (label, "%" if plot.unit == "pp" else "", mark) if text)
     captions = (f"{mark}: these numbers are no speed of a device", *plot.captions) if mark else plot.captions
     return Panels(f"Bracket of {result.gate}", tables.as_words(result.line), panels(plot, reading), captions)
+
+
+def _judged(evidence: Evidence, found: Judgement) -> Evidence:
+    """The boots of the look that decided; later ones need not have the reading."""
+    last = sound(evidence)[found.fit.n_boots - 1]
+    boots = evidence.boots[: evidence.boots.index(last) + 1]
+    return replace(evidence, boots=boots, letters=found.letters)
 
 
 def _registry(evidence: Evidence) -> str:

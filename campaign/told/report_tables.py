@@ -21,6 +21,8 @@ from campaign.names import (
     logic_only_label,
 )
 from campaign.told.view import Listing, Statements, Table
+from verdict.errors import VerdictError
+from verdict.power import costly
 
 ABSENT = "-"
 CLOCKED = {"step/s and tok/s": STEP_PER_S, "first and last part of the window": WINDOW_FIRST_STEP_PER_S}
@@ -111,6 +113,7 @@ def acceptance(evidence: Evidence) -> Table | None:
     )
     lengths = ", ".join(f"{arm} {counts.acceptance_length:.3f}" for arm, counts in found.items())
     note = f"Natural-length answers, all boots of an arm together; acceptance length in tokens a step: {lengths}."
+    note += f" It is {evidence.synthetic}." if evidence.synthetic else ""
     return Table("Acceptance by position", head, rows, note)
 
 
@@ -170,12 +173,24 @@ def facts(campaign: Campaign, evidence: Evidence) -> Table:
         ("engine", f"{engine.name}: vLLM {engine.version}, {engine.build} build"),
         ("model", f"{model.name}, drafting {model.method or 'off'} with K={model.num_speculative_tokens}"),
         ("workload", f"{campaign.workload.name}, {campaign.workload.max_tokens} tokens a request"),
-        ("schedule", f"{evidence.letters} (A is base)"),
+        ("schedule", _schedule(evidence)),
         *speed,
         *((f"claim {name}", text) for name, text in claims),
     ]
     names = dict.fromkeys(name for boot in evidence.boots for name in boot.facts)
     return Table("Facts", ("what", "value"), tuple(rows + [(name, _fact(evidence, name)) for name in names]))
+
+
+def _schedule(evidence: Evidence) -> str:
+    """The order of the boots, and what it costs where it costs much."""
+    pairs = (
+        [place // 2 for place in range(len(evidence.letters))] if any(boot.pair for boot in evidence.boots) else None
+    )
+    try:
+        cost = costly(evidence.letters, pairs)
+    except VerdictError:  # of a few boots only
+        cost = ""
+    return "; ".join(text for text in (f"{evidence.letters} (A is base)", cost) if text)
 
 
 def _fact(evidence: Evidence, name: str) -> str:

@@ -1,7 +1,5 @@
 """result.json: the verdict of a run, how every look went, and what was voided. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from campaign.bracket.looks import Look, Outcome
@@ -29,7 +27,7 @@ def result_of(plan: Plan, outcome: Outcome) -> dict[str, Any]:
         "synthetic": outcome.evidence.synthetic,  # why acceptance and texts say nothing; empty where they count
         "clocks": {name: clock for name in _metrics(outcome) if (clock := clock_of(name))},
         "correction": CORRECTION,
-        "gates": [_gate(result) for result in outcome.results],
+        "gates": [result.plain() for result in outcome.results],
         "kind": plan.campaign.bracket.kind.value,
         "beside": next((r.facts[BESIDE] for r in outcome.evidence.boots if BESIDE in r.facts), ""),  # of a duet
         "boots": [f"{_name(r)} {r.status}" for r in outcome.evidence.boots],
@@ -47,10 +45,6 @@ def _metrics(outcome: Outcome) -> list[str]:
 
 def _name(record: BootRecord) -> str:
     return f"{record.index:02d}-{record.letter}"
-
-
-def _gate(result: GateResult) -> Mapping[str, Any]:
-    return vars(replace(result, judgement=None))
 
 
 def _look(look: Look) -> dict[str, Any]:

@@ -36,6 +36,8 @@ Numbers = list[tuple[str, float, int]]
 LONGEST_TAG = 4000  # MLflow takes 8000 and would raise over it
 SHOWN_OF_LONG = 500  # characters of a longer text that its tag shows
 GAPS = re.compile(r"\s{2,}")
+SERIES = {"ok": "boots", "void": "void.boots"}  # by a boot's status; of any other there is none
+ACCEPTANCE = "acceptance_"  # how the names of its readings begin
 NO_ERROR_BAR = "no error bar yet: no number"
 
 
@@ -139,16 +141,27 @@ def boot_numbers(boot: BootRecord, verdict: Verdict, evidence: Evidence) -> Numb
     seconds = [(f"seconds.{phase}", value, 0) for phase, value in boot.seconds.items()]
     if not may_show_readings(verdict, evidence):
         return seconds
-    return seconds + [(speed_name(name, evidence.logic_only), value, 0) for name, value in boot.metrics.items()]
+    return seconds + [(_metric(name, evidence), value, 0) for name, value in boot.metrics.items()]
 
 
 def experiment_numbers(evidence: Evidence, results: tuple[GateResult, ...], verdict: Verdict) -> Numbers:
-    """The gates' numbers, and each boot metric as a series over the boots, under another name than the boots use."""
+    """The gates' numbers, and each boot metric as a series over the boots, under another name than the boots use.
+
+    A boot's reading stands at its place; of a place that was run again the void one stands in a series of its own.
+    """
     found = [(f"{result.gate}.{name}", value, 0) for result in results for name, value in result.numbers.items()]
     if may_show_effect(verdict, evidence):
-        boots = [(boot.index, name, value) for boot in evidence.boots for name, value in boot.metrics.items()]
-        found += [(f"boots.{speed_name(name, evidence.logic_only)}", value, index) for index, name, value in boots]
+        for boot in evidence.boots:
+            series = SERIES.get(boot.status)
+            named = [(_metric(name, evidence), value) for name, value in boot.metrics.items()]
+            found += [(f"{series}.{name}", value, boot.index) for name, value in named if series]
     return found
+
+
+def _metric(name: str, evidence: Evidence) -> str:
+    """A reading's name, which says where it counts for nothing: no device's speed, or an acceptance that is made up."""
+    made_up = evidence.synthetic and name.startswith(ACCEPTANCE)
+    return f"synthetic.{name}" if made_up else speed_name(name, evidence.logic_only)
 
 
 def boot_status(boot: BootRecord) -> Status:

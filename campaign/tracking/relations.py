@@ -93,8 +93,17 @@ def _check_there(client: MlflowClient, run_id: str, other: str, wanted: str, exp
     if not here:
         names = {client.get_experiment(run.info.experiment_id).name for run in found}
         raise ConfigError(f"{other} is a run of {', '.join(sorted(names))}, wanted one of {experiment}")
-    if any(run.data.tags.get(tag) == run_id for run in here for tag in BACK):
-        raise ConfigError(f"{other} itself stands in the place of {run_id}; not both can")
+    if run_id in _replaced(client, wanted, here):
+        raise ConfigError(f"{other} itself stands in the place of {run_id}, at once or by others; not both can")
+
+
+def _replaced(client: MlflowClient, experiment_id: str, runs: list[Run]) -> set[str]:
+    """The campaigns in whose place these runs stand, and those in whose place they stand, and so on."""
+    found: set[str] = set()
+    while names := {run.data.tags[tag] for run in runs for tag in BACK if tag in run.data.tags} - found:
+        found |= names
+        runs = [run for name in names for run in runs_tagged(client, [experiment_id], TAG_CAMPAIGN, name)]
+    return found
 
 
 def write(client: MlflowClient, experiment_id: str, run_dir: Path, run_ids: list[str]) -> None:

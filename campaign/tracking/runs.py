@@ -14,7 +14,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
 from campaign.config import Campaign, to_plain
 from campaign.disclosure import shown
-from campaign.evidence import Evidence
+from campaign.evidence import BootRecord, Evidence
 from campaign.gates.base import GateResult
 from campaign.journal import RunFolder
 from campaign.names import TAG_LEVEL
@@ -117,13 +117,23 @@ def _grow(
     middle = tree.start(evidence.experiment, top, first_ms, projection.level_tag("experiment") | judged)
     log_numbers(client, middle, projection.experiment_numbers(evidence, results, verdict))
     for boot, (start_ms, end_ms) in zip(evidence.boots, spans, strict=True):
-        name = projection.boot_name(boot)
-        run_id = tree.start(f"{name} {boot.arm}", middle, start_ms, projection.boot_tags(boot))
+        name, aside = projection.boot_name(boot), _set_aside(run_dir, boot)
+        called = " ".join(word for word in (name, boot.arm, aside) if word)
+        run_id = tree.start(called, middle, start_ms, projection.boot_tags(boot))
         log_numbers(client, run_id, projection.boot_numbers(boot, verdict, evidence))
-        _log_files(client, run_id, of_boot(run_dir, name))
+        _log_files(client, run_id, of_boot(run_dir, f"{name}/{aside}"))
         owner.end(client, run_id, projection.boot_status(boot), end_ms)
     for run_id in (middle, top):
         owner.end(client, run_id, projection.status(evidence), ended_ms)
+
+
+def _set_aside(run_dir: Path, boot: BootRecord) -> str:
+    """The folder in a void boot's folder with its files, after it was run again (bracket/attempts.py); else empty."""
+    if boot.status != "void":
+        return ""
+    of_place = [b for group in RunFolder(run_dir).voided() for b in group if b.index == boot.index]
+    name = f"void-{of_place.index(boot) + 1}" if boot in of_place else ""
+    return name if (run_dir / "boots" / projection.boot_name(boot) / name).is_dir() else ""
 
 
 def _replaced(earlier: list[str]) -> dict[str, str]:

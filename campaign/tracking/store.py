@@ -182,7 +182,8 @@ def _sqlite_file(url: URL) -> Path | None:
 
 
 def _public(uri: str) -> str:
-    return _url(uri).render_as_string(hide_password=True)
+    """The address as it may be shown: its query is no part of that."""
+    return _url(uri).set(query={}).render_as_string(hide_password=True)
 
 
 @contextmanager

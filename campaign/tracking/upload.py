@@ -35,9 +35,9 @@ def of_campaign(run_dir: Path) -> tuple[Upload, ...]:
     return tuple(_inside(run_dir, (run_dir / name for name in OF_CAMPAIGN)))
 
 
-def of_boot(run_dir: Path, boot_name: str) -> tuple[Upload, ...]:
-    """The files of one boot's folder, without sub-folders and without its environment."""
-    folder = run_dir / "boots" / boot_name
+def of_boot(run_dir: Path, name: str) -> tuple[Upload, ...]:
+    """The files of one boot's folder (`03-B`, or `03-B/void-1`), without sub-folders and without its environment."""
+    folder = run_dir / "boots" / name
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     return tuple(_inside(run_dir, (path for path in found if path.name not in NEVER)))
 

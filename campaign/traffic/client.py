@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from campaign.errors import CampaignError, EngineFailedError, InvalidError
 from campaign.prompting.checks import Prompt
-from campaign.traffic.sample import Sample, sample_of
+from campaign.traffic.sample import Sample, sample_of, shaped
 
 LOOKS = 2  # at a silence, within what is allowed of it: the second one can tell what moved since the first
 TOKENS = re.compile(rb'"token_ids":\s*\[\s*\d')  # of an event that brings tokens; prompt_token_ids is another name
@@ -102,8 +102,8 @@ class Client:
             response = connection.getresponse()
             if response.status != http.client.OK:
                 raise _refused(prompt.id, path, response)
-            return dict(json.loads(response.read().decode("utf-8")))
-        except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
+            return shaped(prompt.id, dict(json.loads(response.read().decode("utf-8"))))
+        except (OSError, http.client.HTTPException, ValueError, TypeError, RecursionError) as error:
             raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
         finally:
             connection.close()

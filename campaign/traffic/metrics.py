@@ -5,7 +5,10 @@ engines (data parallel) are summed on request and kept apart otherwise; `_create
 names: vLLM 0.29.0, vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -37,6 +40,8 @@ PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 GAUGES = {"kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")}  # as ALIASES; never summed
 RUNNING = "vllm:num_requests_running"
 WAITING = "vllm:num_requests_waiting"
+READ = {PER_POSITION, RUNNING, WAITING} | {name for names in (ALIASES | GAUGES).values() for name in names}
+LONGEST_POSITION = 5  # digits
 CLOCK_TOLERANCE = 0.01  # house.md: engine's and client's decode seconds may differ by 1 %
 IDENTITY_TOLERANCE = 0.005  # house.md: tokens against drafts and accepted
 
@@ -113,7 +118,7 @@ def parse(text: str) -> Counters:
         engine = labels.get("engine", "0")
         if name == PER_POSITION:
             row = accepted.setdefault(engine, {})
-            position = int(labels["position"]) + 1
+            position = _position(labels) + 1
             row[position] = row.get(position, 0.0) + value
         elif name in requests:
             requests[name] += value
@@ -135,11 +140,27 @@ def _take(row: dict[str, float], ours: str, value: float, *, newer: bool, older:
 
 
 def _samples(text: str) -> list[tuple[str, dict[str, str], float]]:
+    """The samples that are read. Raises InvalidError for one that is no number of 0 or more, or is there twice."""
     try:
         families = list(text_string_to_metric_families(text))
     except ValueError as error:
         raise InvalidError(f"/metrics is not Prometheus text: {error}") from error
-    return [(s.name, s.labels, s.value) for family in families for s in family.samples]
+    found = [(s.name, s.labels, s.value) for family in families for s in family.samples if s.name in READ]
+    for name, _, value in found:
+        if not (isfinite(value) and value >= 0):
+            raise InvalidError(f"/metrics shows {name} {value:g}; wanted a finite number, 0 or more")
+    seen = Counter((name, *sorted(labels.items())) for name, labels, _ in found)
+    twice = next((series[0] for series, times in seen.items() if times > 1), "")
+    if twice:
+        raise InvalidError(f"/metrics shows {twice} twice with the same labels: two answers in one text?")
+    return found
+
+
+def _position(labels: Mapping[str, str]) -> int:
+    position = labels.get("position", "")
+    if not (position.isascii() and position.isdecimal() and len(position) < LONGEST_POSITION):
+        raise InvalidError(f"/metrics shows {PER_POSITION} at position {position!r}; wanted a whole number")
+    return int(position)
 
 
 def draft_counts(delta: Counters) -> DraftCounts | None:
@@ -147,6 +168,11 @@ def draft_counts(delta: Counters) -> DraftCounts | None:
     if not delta.has("drafts"):
         return None
     return DraftCounts(int(delta.total("drafts")), tuple(int(a) for a in delta.accepted()))
+
+
+def unplaced(counters: Counters) -> bool:
+    """Whether drafts are counted and no position's accepted tokens are shown: missing, and no acceptance of 0."""
+    return counters.has("drafts") and counters.total("drafts") > 0 and not any(counters.accepted_at.values())
 
 
 def identity_gap(counts: DraftCounts, samples: tuple[Sample, ...]) -> float:

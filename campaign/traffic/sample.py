@@ -96,11 +96,31 @@ def _events(prompt_id: str, stamped: list[tuple[int, bytes]]) -> list[tuple[int,
 def _event(prompt_id: str, data: bytes) -> dict[str, Any]:
     try:
         event = json.loads(codecs.decode(data, "utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EngineFailedError(f"prompt {prompt_id}: an event of the stream is no JSON: {data[:120]!r}") from error
     if not isinstance(event, dict) or "error" in event:
         raise EngineFailedError(f"prompt {prompt_id}: the stream carried an error: {str(event)[:300]}")
+    return shaped(prompt_id, event)
+
+
+def shaped(prompt_id: str, event: dict[str, Any]) -> dict[str, Any]:
+    """An event, or an answer in one piece, whose parts are of the kinds that are read; else EngineFailedError."""
+    choices, usage = event.get("choices") or [], event.get("usage") or {}
+    is_right = isinstance(choices, list) and all(_is_choice(choice) for choice in choices)
+    counts = [usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)] if isinstance(usage, dict) else [None]
+    if not is_right or not all(type(count) is int and count >= 0 for count in counts):
+        raise EngineFailedError(
+            f"prompt {prompt_id}: the engine answered in another form: {str(event)[:300]}; wanted choices, a list of "
+            "maps with token_ids of whole numbers, and usage, a map of counts"
+        )
     return event
+
+
+def _is_choice(choice: Any) -> bool:
+    if not isinstance(choice, dict) or not isinstance(choice.get("finish_reason") or "", str):
+        return False
+    ids = choice.get("token_ids") or []
+    return isinstance(ids, list) and all(type(token) is int for token in ids)
 
 
 def _text(choice: dict[str, Any]) -> str:

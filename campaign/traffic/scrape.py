@@ -17,6 +17,7 @@ Rows = Iterator[tuple[str, str]]
 Concluded = tuple[ExitCode, str]
 HIT_SHARES_ALIKE_PP = 5.0  # prefix-hit shares of windows that may be compared (cases D1)
 SLIDE_WINDOWS, SLIDE_PCT = 4, 5.0  # acceptance that only falls, over so many windows and by so much (cases C11)
+WORK = frozenset(("generation_tokens", "prompt_tokens", "iterations", "finished", "drafts"))
 COLLAPSED_TO = 0.5  # of the first window's acceptance length above 1 (cases C6)
 
 
@@ -40,7 +41,9 @@ def window_rows(delta: metrics.Counters, *, rates: bool) -> Rows:
 def drafting(counters: metrics.Counters, when: str) -> Rows:
     """Acceptance with its chain, and whether the counters agree with each other; prefix hits beside preemptions."""
     counts = metrics.draft_counts(counters)
-    if counts is None or not counts.drafts:
+    if metrics.unplaced(counters):
+        yield "acceptance", f"metric missing: none of {metrics.PER_POSITION} (missing is never 0)"
+    elif counts is None or not counts.drafts:
         yield "acceptance", f"no drafts {when}: not speculating, or the counters are not wired (never 0 %)"
     else:
         yield "acceptance", f"{counts.acceptance_length:.3f} tokens a step {when}, {_chain(counts)}"
@@ -73,6 +76,8 @@ def _drafting_concluded(counters: metrics.Counters, counts: DraftCounts) -> Conc
         if counters.has("generation_tokens") and counters.total("generation_tokens"):
             return ExitCode.INCONCLUSIVE, "tokens were generated and no draft was counted: speculation is not confirmed"
         return ExitCode.INCONCLUSIVE, "nothing was drafted: speculation is not confirmed"
+    if metrics.unplaced(counters):
+        return ExitCode.INVALID, f"metric missing: {counts.drafts} drafts, and none of {metrics.PER_POSITION}"
     told = _contradictions(counters, counts)
     if told:
         return ExitCode.INVALID, f"the counters contradict themselves ({told[0]}): no rate is made of them"
@@ -89,11 +94,11 @@ def series_rows(deltas: Sequence[metrics.Counters]) -> Rows:
         yield f"window {number}", "; ".join(_window_words(delta)) or "no counter moved"
 
 
-def series_concluded(deltas: Sequence[metrics.Counters], waiting: Sequence[float]) -> Iterator[Concluded]:
-    """What the windows say together; `waiting` are the requests that waited at the scrapes."""
-    if all(waiting) and all(d.has("generation_tokens") and not d.moved() for d in deltas):
-        flat = f"no counter moved in {len(deltas)} windows while {min(waiting):g} requests waited"
-        yield ExitCode.FAIL, f"engine stalled: {flat}; never a rate of 0"
+def series_concluded(
+    deltas: Sequence[metrics.Counters], waiting: Sequence[float], running: Sequence[float]
+) -> Iterator[Concluded]:
+    """What the windows say together; of the scrapes, the requests that waited and those that ran."""
+    yield from _stalled(deltas, waiting, running)
     shares = [share for delta in deltas if (share := hit_share_pct(delta)) is not None]
     lengths = [length for d in deltas if (c := metrics.draft_counts(d)) and (length := c.acceptance_length)]
     yield from _unlike(shares, lengths)
@@ -102,6 +107,19 @@ def series_concluded(deltas: Sequence[metrics.Counters], waiting: Sequence[float
         if fell > SLIDE_PCT and all(after <= before for before, after in pairwise(lengths)):
             slide = f"{lengths[0]:.2f} to {lengths[-1]:.2f} tokens a step over {len(lengths)} windows"
             yield ExitCode.INCONCLUSIVE, f"trend: acceptance only falls, {slide}; late and early are not comparable"
+
+
+def _stalled(
+    deltas: Sequence[metrics.Counters], waiting: Sequence[float], running: Sequence[float]
+) -> Iterator[Concluded]:
+    """An engine that has requests at every scrape and does none of its work between them; preempting is no work."""
+    there = [waits + runs for waits, runs in zip(waiting, running, strict=True)]
+    still = all(d.has("generation_tokens") and not WORK & {*d.moved()} for d in deltas)
+    if not still or not all(there):
+        return
+    what = "no token was generated" if any(d.moved() for d in deltas) else "no counter moved"
+    who = f"{min(waiting):g} requests waited" if all(waiting) else f"{min(there):g} requests were there"
+    yield ExitCode.FAIL, f"engine stalled: {what} in {len(deltas)} windows while {who}; never a rate of 0"
 
 
 def _unlike(shares: Sequence[float], lengths: Sequence[float]) -> Iterator[Concluded]:

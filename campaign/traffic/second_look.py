@@ -22,6 +22,7 @@ MOST_BROKEN = 3  # prompts a boot is asked again about without streaming
 LIKELIEST = 5  # tokens whose log probabilities are asked for
 SHORT_TOKENS = 16  # of the answer to a short prompt
 FIXED_LENGTH_SET = "decode"
+GOOD_FIRST = (True, None, False)  # what a checker says: right, not to be judged, wrong
 TURN = ".turn"  # of a later turn's id in the window
 
 
@@ -52,7 +53,7 @@ class Questioner:
     def _warmer(self, prompt: Prompt, cold: Answer) -> Answer:
         ask = Ask(prompt.max_tokens, ignore_eos=False, timeout_s=self.timeout_s)
         warm = worst_of(prompt, (self.client.stream(prompt, ask),))
-        if warm.ok is False and cold.ok is not False:
+        if GOOD_FIRST.index(warm.ok) > GOOD_FIRST.index(cold.ok):
             return replace(warm, why=f"from a warm prefix cache: {warm.why}")
         if warm.token_ids == cold.token_ids or cold.sampled or cold.ok is False:
             return cold
@@ -109,7 +110,11 @@ class Questioner:
             choice = self._in_one_piece(prompt, at + 1, fixed=key[0] == FIXED_LENGTH_SET, **more)
         except InvalidError:
             return Again(key[1], key[0], at, ())
-        return Again(key[1], key[0], at, tuple(choice.get("token_ids") or ())[: at + 1], _likeliest(choice, at))
+        try:
+            likeliest = _likeliest(choice, at)
+        except (AttributeError, LookupError, TypeError, ValueError):  # an engine that tells them in another form
+            likeliest = {}
+        return Again(key[1], key[0], at, tuple(choice.get("token_ids") or ())[: at + 1], likeliest)
 
     def _in_one_piece(self, prompt: Prompt, tokens: int, *, fixed: bool = False, **more: Any) -> dict[str, Any]:
         """The first choice of an answer that does not stream."""

@@ -53,6 +53,17 @@ def in_bursts(samples: Sequence[Sample], draft_tokens: int) -> str:
     )
 
 
+def merged(sample: Sample, draft_tokens: int) -> str:
+    """Why an answer's chunks are not its steps, one sentence: some hold more than a step can give, or are too few."""
+    chunks, most = len(sample.chunk_tokens), draft_tokens + 1
+    if max(sample.chunk_tokens) <= most and chunks * most >= sample.tokens:
+        return ""
+    return (
+        f"chunks hold several steps: {chunks} for {sample.tokens} tokens, the largest of {max(sample.chunk_tokens)}, "
+        f"a step gives at most {most} with K={draft_tokens}; its times are INVALID"
+    )
+
+
 def lost(samples: Sequence[Sample]) -> str:
     """What the stream did not show of the tokens that the server counted, one sentence; the count is the server's."""
     tokens, seen = sum(s.tokens for s in samples), sum(len(s.token_ids) for s in samples)

@@ -108,9 +108,16 @@ def asking(workload: Workload, timeout_s: float) -> Ask:
 def opened(client: Client, timeout_s: float, folder: Path) -> Counters:
     """The counters before a window. Raises TaintedError when somebody else's requests run."""
     before = scrape(client, timeout_s, folder / "metrics-before.txt")
-    if before.running:
-        raise TaintedError(f"{before.running:g} requests of somebody else are running before the window")
+    if there := _others(before):
+        raise TaintedError(f"{there} before the window")
     return before
+
+
+def _others(now: Counters) -> str:
+    """The requests of somebody else at a moment when none is ours; empty for none."""
+    found = [(now.running, "running"), (now.waiting, "waiting")]
+    told = [f"{count:g} requests of somebody else are {state}" for count, state in found if count]
+    return " and ".join(told)
 
 
 def closed(
@@ -154,6 +161,11 @@ def _check_ours(delta: Counters, samples: tuple[Sample, ...], max_tokens: int) -
     finished = delta.total("finished")
     if finished != len(samples):
         raise TaintedError(f"window shared: {finished:g} requests finished in it, {len(samples)} were ours")
+    ours = sum(s.tokens for s in samples)
+    if delta.has("generation_tokens") and (given := delta.total("generation_tokens")) != ours:
+        raise TaintedError(f"window shared: {given:g} tokens were generated in it, {ours} were ours")
+    if there := _others(delta):
+        raise TaintedError(f"window shared: {there} at its end")
     short = [s for s in samples if s.tokens != max_tokens]
     if short:
         raise InvalidError(

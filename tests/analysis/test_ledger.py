@@ -84,3 +84,18 @@ def test_what_cannot_be_read_is_two_in_one_sentence(tmp_path: Path, capsys: pyte
     assert main(["ledger", "--uri", f"sqlite:///{tmp_path}/none.db"]) == 2
     assert "import RUN` makes one" in capsys.readouterr().err
     assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://u:hunter2@127.0.0.1:9/",
+        "http://127.0.0.1:9/?api_key=hunter2",
+        "nosuch://u:hunter2@h/db?password=hunter2",
+    ],
+    ids=["a password", "a query", "no store"],
+)
+def test_an_address_that_fails_is_told_without_its_secret(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "--uri", uri]) == 2
+    told = capsys.readouterr()
+    assert "hunter2" not in told.out + told.err

@@ -84,7 +84,7 @@ ROWS = [  # case, files, exit code, what is told
     ("H5", "H5-nfd.jsonl", 0, "its Hangul is decomposed (NFD): compared in NFC"),
     ("H6", "H6.jsonl", 1, "suspected NaN: 100 times '!'"),
     ("H7", "H7.jsonl H7.txt", 1, "one fault, in the verification of drafts; tell which by three more boots: eager"),
-    ("H8", "H8.jsonl", 0, "budget: nothing to see at the token limit"),
+    ("H8", "H8.jsonl", 3, "budget: nothing to see at the token limit"),
     ("H9", "H10-base1.jsonl H10-base2-noisy.jsonl H10-cand.jsonl", 3, "base differs from itself on 20/20 prompts"),
     ("H10", "H10-base1.jsonl H10-base2.jsonl H10-cand.jsonl", 1, "arms differ on 20/20 prompts"),
     ("H11", "H11.jsonl", 3, "harness suspect: 0/50"),
@@ -108,10 +108,15 @@ def test_inspect_concludes_of_a_cases_input_what_is_right(
     assert words in told.out, told.err
 
 
-@pytest.mark.parametrize("files", ["D6.jsonl", "D12-before.txt D12-after.txt", "D4.json", "D10.json"])
+@pytest.mark.parametrize(
+    "files", ["D6.jsonl", "D12-before.txt D12-after.txt", "D4.json", "D10.json", "D3-error.json", "C5.txt"]
+)
 def test_no_rate_is_told_of_what_was_not_measured(files: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["inspect", *(str(INPUTS / name) for name in files.split())])
     out = capsys.readouterr().out
+    found = look_into_all([INPUTS / name for name in files.split()])
+    told = [one["numbers"] for one in json.loads(document(found))["findings"]]
+    assert files == "D10.json" or not any(told)
     assert not [line for line in out.splitlines() if line.lstrip().startswith(("step/s ", "tok/s ", "TPOT"))]
 
 

@@ -252,6 +252,7 @@ def test_null_is_null(compose) -> None:
         ("engine.boot_timeout_s", math.inf), ("engine.request_timeout_s", math.nan), ("engine.stop_timeout_s", 0),
         ("model.num_speculative_tokens", -3), ("bracket.max_boots", 0), ("host.history_sd_pct", -1),
         ("host.history_sd_pct", math.nan), ("host.min_free_gb", -1),
+        ("gates.step_rate.drift_pct", 100), ("gates.step_rate.drift_pct", 0), ("gates.step_rate.prefix_hits_pp", -1),
     ],
 )  # fmt: skip
 def test_a_number_that_cannot_be_meant_is_refused_with_its_range(exp8: Campaign, path: str, value: float) -> None:

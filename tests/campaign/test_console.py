@@ -23,6 +23,7 @@ from campaign.evidence import WitnessRow
 from campaign.gates.base import GateResult
 from campaign.planning.could_see import format_resolution
 from campaign.planning.plan import Plan, make
+from campaign.told import report_tables
 from tests.fakes.evidence import boot, died
 from verdict.words import Verdict
 
@@ -224,6 +225,14 @@ def test_a_claim_says_its_bound_with_its_unit(exp8: Campaign, claim: ClaimConfig
 def test_an_underpowered_plan_is_noted_and_runs(exp8: Campaign) -> None:
     exp8.host.history_sd_pct, exp8.host.history_df = 9.0, 10
     assert re.search(r"note +underpowered: .* it runs all the same", "\n".join(format_resolution(make(exp8, "run-1"))))
+
+
+def test_a_schedule_of_little_use_is_told_before_the_first_boot_and_in_the_report(exp8: Campaign) -> None:
+    exp8.bracket.schedule, exp8.bracket.looks, exp8.bracket.mirror = "AAAABBBB", [], False
+    plan = make(exp8, "run-1")
+    word = "AAAABBBB gives 4.2 times the variance of a standard schedule of as many boots, ABBA BAAB ..."
+    assert f"  note        {word}" in format_resolution(plan)
+    assert ("schedule", f"AAAABBBB (A is base); {word}") in report_tables.facts(exp8, plan.evidence(())).rows
 
 
 # printing

@@ -69,6 +69,7 @@ def test_an_engine_that_dies_beside_another_is_a_fail_of_its_arm_and_the_pair_is
     died, beside = line.boots()
     assert (died["status"], beside["status"], beside["metrics"]) == ("failed", "void", {})
     assert "pair 1 has no data: its other boot, 01-B (candidate), failed" in beside["reason"]
+    assert beside["facts"]["beside_another"] == "01-B (candidate)"
     assert (line.only_run() / "boots/02-A/metrics-before.txt").exists()  # both were in the common window
     assert listener(line.port + 1) is None
 

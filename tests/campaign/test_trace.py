@@ -107,3 +107,35 @@ def test_an_engine_version_without_a_table_and_an_empty_folder_are_told(tmp_path
         profile(read(BY_HAND), "0.31.0")
     with pytest.raises(TraceError, match="left no trace"):
         of_folder(tmp_path, VERSION)
+
+
+GOOD = [event(STEP, 100.0 * n, 50.0) for n in range(5)]
+KERNEL = event("gemm", 110.0, 5.0, "kernel")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"args": None}, {"args": [1]}, {"ts": 10**400}, {"ts": float("nan")}, {"dur": -5.0}, {"cat": None}, {"cat": [1]}],
+    ids=["no arguments", "a list", "a huge time", "no time", "a negative time", "no category", "a list of them"],
+)
+def test_an_event_in_another_form_never_ends_in_our_fault(tmp_path: Path, more: dict[str, object]) -> None:
+    (tmp_path / "rank0.json").write_text(json.dumps({"traceEvents": [*GOOD, KERNEL | more]}))
+    try:
+        _, found = of_folder(tmp_path, VERSION)
+    except TraceError:
+        return
+    assert found.steps == 4
+
+
+def test_steps_that_all_start_at_once_are_no_steps() -> None:
+    with pytest.raises(TraceError, match="its clock does not go on"):
+        profile([event(STEP, 100.0, 5.0) for _ in range(6)] + [KERNEL], VERSION)
+
+
+def test_a_packed_trace_that_is_damaged_is_told(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(json.dumps({"traceEvents": GOOD}).encode()))
+    for place in range(12, len(packed) - 8):
+        packed[place] ^= 0xFF
+    (tmp_path / "rank0.json.gz").write_bytes(packed)
+    with pytest.raises(TraceError, match="is no trace"):
+        of_folder(tmp_path, VERSION)

@@ -17,12 +17,14 @@ from mlflow.tracking import MlflowClient
 from campaign.errors import TrackingError
 from campaign.gates.base import GateResult
 from campaign.gates.step_rate import StepRate
-from campaign.tracking import publish, ready
+from campaign.journal import RunFolder
+from campaign.told import report_tables
+from campaign.tracking import projection, publish, ready
 from campaign.tracking.numbers import logged
 from campaign.tracking.store import failures_told, open_store
 from campaign.tracking.upload import MAX_BYTES
 from tests.fakes.campaign import campaign, run_folder
-from tests.fakes.evidence import bracket, died, step_rate, whole
+from tests.fakes.evidence import boot, bracket, died, step_rate, whole
 from verdict.words import Verdict
 
 # MLflow 3.17 uses a loader that SQLAlchemy 2.1 will drop.
@@ -79,6 +81,40 @@ def test_numbers_are_metrics_and_the_boots_are_a_series_under_another_name(uri, 
     assert tree["experiment"][0].data.metrics["kv.base_blocks"] == 100.0
     series = MlflowClient(uri).get_metric_history(links.experiment_run_id, "boots.step_per_s")
     assert [(m.step, m.value) for m in series] == [(1, 100.0), (2, 104.0)]
+
+
+def test_a_void_boot_has_its_own_files_and_is_no_reading_of_the_series(uri, folder):
+    """By the second voiding, whose files lie in void-2, although its block stands before the first one's boot."""
+    ran = {n: boot(2, "B", metrics={"step_per_s": rate}) for n, rate in ((1, 60.0), (2, 70.0), (3, 104.0))}
+    kept = RunFolder(folder)
+    for number in (1, 2):
+        kept.keep(boot(1, "A", metrics={"step_per_s": 90.0 + number}), ran[number])
+        kept.void([1, 2][2 - number :], "others took 3 cores")
+        (folder / f"boots/02-B/void-{number}").mkdir()
+        (folder / f"boots/02-B/void-{number}/log-{number}.log").write_text("void\n")
+    (first,), (_, second) = kept.voided()
+    boots = (boot(1, "A", metrics={"step_per_s": 100.0}), second, first, ran[3])
+    links = publish(folder, campaign(), replace(EMPTY, boots=boots), results(), Verdict.PASS, uri)
+    series = {
+        name: [(m.step, m.value) for m in MlflowClient(uri).get_metric_history(links.experiment_run_id, name)]
+        for name in ("boots.step_per_s", "void.boots.step_per_s")
+    }
+    assert series["boots.step_per_s"] == [(1, 100.0), (2, 104.0)]
+    assert sorted(series["void.boots.step_per_s"]) == [(2, 60.0), (2, 70.0)]
+    files = [artifacts(uri, run_id) for run_id in links.boot_run_ids]
+    assert files == [{"engine.log"}, {"log-2.log"}, {"log-1.log"}, {"engine.log"}]
+
+
+def test_an_acceptance_that_the_engine_made_up_carries_that_wherever_it_is_told():
+    made_up = replace(whole("AB", (100.0, 104.0)), synthetic="synthetic acceptance (2.5 tokens a step)")
+    for numbers in (
+        projection.boot_numbers(made_up.boots[0], Verdict.PASS, made_up),
+        projection.experiment_numbers(made_up, (), Verdict.PASS),
+    ):
+        names = {name for name, _, _ in numbers if "acceptance" in name}
+        assert names
+        assert all("synthetic.acceptance_" in name for name in names)
+    assert report_tables.acceptance(made_up).note.endswith("It is synthetic acceptance (2.5 tokens a step).")
 
 
 @pytest.mark.case("G5")

@@ -69,6 +69,17 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(uri: str, tmp_path: Pa
         register(old, "exp8", Relation(supersedes="new"), uri)
 
 
+def test_three_runs_do_not_stand_in_each_others_place_in_a_ring(uri: str, tmp_path: Path) -> None:
+    a, b, c = (run_folder(tmp_path, name) for name in "abc")
+    put(a, uri)
+    for newer, older in ((b, "a"), (c, "b")):
+        register(newer, "exp8", Relation(supersedes=older), uri)
+        put(newer, uri)
+    with pytest.raises(ConfigError, match="not both can"):
+        register(a, "exp8", Relation(corrects="c"), uri)
+    assert not (a / "ledger.json").exists()
+
+
 def test_a_file_that_is_none_of_ours_is_told(uri: str, tmp_path: Path) -> None:
     folder = run_folder(tmp_path, "new")
     (folder / "ledger.json").write_text('{"supersedes": 3}')
@@ -94,3 +105,7 @@ def test_an_open_server_is_told(address: str, environment: dict[str, str], told:
     found = exposure(address, environment)
     assert told in found
     assert bool(found) == bool(told)
+
+
+def test_an_address_is_told_without_its_query() -> None:
+    assert "hunter2" not in exposure("http://tracker.example:5000/?key=hunter2", {})

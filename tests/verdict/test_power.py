@@ -10,6 +10,7 @@ from verdict.history import History, moderated
 from verdict.power import (
     boots_for_mde,
     boots_to_resolve,
+    costly,
     design_df,
     design_v,
     half_width,
@@ -123,6 +124,16 @@ def test_boots_to_resolve_grow_with_the_square_in_blocks_of_four(
 def test_a_width_of_nothing_is_refused(wanted: float) -> None:
     with pytest.raises(VerdictError, match="a wanted half width is positive"):
         boots_to_resolve(8, 1.0, wanted)
+
+
+@pytest.mark.parametrize(
+    ("letters", "times"),
+    [("AAAABBBB", "4.2"), ("AAABBB", "4.4"), ("ABABABAB", ""), ("ABABA", ""), ("ABA", ""), ("ABBABAABABBA", "")],
+)
+def test_a_schedule_that_wastes_its_boots_is_told_with_what_it_costs(letters: str, times: str) -> None:
+    found = costly(letters)
+    assert bool(found) is bool(times)
+    assert found.startswith(f"{letters} gives {times} times the variance" if times else "")
 
 
 @pytest.mark.parametrize("n_boots", [4, 8, 12, 16, 40])

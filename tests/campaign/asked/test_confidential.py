@@ -21,7 +21,8 @@ URL = f"http://bob:{SECRET}@proxy:3128"
 SECRET_NAMES = [
     "DB_PASSWD", "PGPASSWORD", "DB_PASS", "PASSPHRASE", "TOKEN2", "HF_TOKENS", "GH_PAT", "HF_AUTH", "AUTHORIZATION",
     "BEARER", "COOKIE", "SESSION_COOKIE", "VLLM_API_KEY", "S3_ACCESS_KEY_ID", "SENTRY_DSN", "OAUTH_CLIENT", "apikey",
-    "accessToken", "x-api-key", "lmcache.secret", "DB_PWD", "CREDS",
+    "accessToken", "x-api-key", "lmcache.secret", "DB_PWD", "CREDS", "API_KEY_NEW", "OPENAI_API_KEY_PROMPT",
+    "hf_token_new", "secretkey", "accesskey", "AWS_ACCESSKEY", "privatekey", "authkey", "passcode", "sig",
 ]  # fmt: skip
 PLAIN_NAMES = [
     "PATH", "PWD", "OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "VLLM_MAX_BAD_WORDS_TOTAL_TOKENS", "eos_token_id",
@@ -118,8 +119,21 @@ def test_a_profile_with_a_password_in_a_url_is_refused(compose, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "text",
-    ["http://127.0.0.1:5000", "sqlite:////srv/a:b@c/mlflow.db", "http://[::1]:5000/x@y", "ssh://git@host", "a:b@c", ""],
-)
+    [f"https://{SECRET}@h/", f"http://user:p/{SECRET}@h/", f"postgresql://h/db?user=u&password={SECRET}",
+     f"http://h/?api_key={SECRET}", f"https://h/x?a=1&sig={SECRET}"],
+    ids=["a token alone", "with a slash", "a password in the query", "a key in the query", "a signature"],
+)  # fmt: skip
+def test_a_secret_anywhere_in_an_address_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(ConfigError, match="found a URL with a password") as caught:
+        refuse("here", {"uri": text})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["http://127.0.0.1:5000", "sqlite:////srv/a:b@c/mlflow.db", "http://[::1]:5000/x@y", "ssh://git@host", "a:b@c", "",
+     "postgresql://u@h/db?sslmode=require&timeout=60", "https://h/x@y?max_tokens=5", "why? password=x"],
+)  # fmt: skip
 def test_an_address_without_a_password_is_no_secret(text: str) -> None:
     assert not has_password(text)
     refuse("here", {"uri": text, "eos_token": "</s>", "token": None, "use_auth": False})

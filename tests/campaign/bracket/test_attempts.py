@@ -140,9 +140,10 @@ def test_a_stale_compile_cache_is_classed_and_the_boot_made_once_more_on_a_clean
     faulty(first, "die_in_window:0", own)
     (shape,) = (tmp_path / "own").glob("compile/*/*/vllm/compiled-shape")
     shape.write_text("9")
-    _, told, boot = faulty(line, "die_in_window:0", own)
+    _, told, boot = faulty(line, "die_in_window:0", own, "bracket.burn_in=auto")
     assert "stale compile cache: a kernel that was built for size 9 met size 7" in boot["facts"]["attempt_1"], told
-    assert (boot["facts"]["retried"], boot["facts"]["compile_cache"]) == ("stale-compile-cache", "cold")
+    assert (boot["facts"]["retried"], boot["facts"]["compile_cache"]) == ("stale-compile-cache", "warm")
+    assert told.index("once more (stale compile cache)") < told.index("burn-in       arm base, not measured")
     assert "while it was measured" in boot["reason"]
     assert shape.read_text() == "7"
     assert first.left_behind() == []

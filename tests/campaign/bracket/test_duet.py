@@ -11,17 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campaign.bracket import attempts
+from campaign.bracket.duet import beside as beside_first
 from campaign.bracket.duet import comparison
 from campaign.bracket.live import Bench
+from campaign.bracket.reruns import BESIDE_ANOTHER, HOST_UNFIT, spent
+from campaign.bracket.session import Progress, void_the_tainted, vouched_for
+from campaign.bracket.trial import Keep
 from campaign.brackets import BracketKind
 from campaign.config import Campaign, Workload
 from campaign.console import format_data, format_plan
-from campaign.errors import ConfigError, EngineFailedError
+from campaign.engine.memory import Memory, Watch
+from campaign.errors import ConfigError, EngineFailedError, HostUnfitError
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates.step_rate import StepRate
 from campaign.journal import RunFolder, plain
 from campaign.names import BESIDE, UNLIKE
-from campaign.planning.plan import make
+from campaign.planning.plan import PlannedBoot, make
 from campaign.prompting.checks import Prompt
 from campaign.told import report_tables
 from campaign.traffic.alternate import Side, measure_in_turn, order
@@ -32,6 +37,7 @@ from verdict.words import Verdict
 
 PROMPTS = tuple(Prompt(f"p{i}", "decode", None, f"글 {i}", 20) for i in range(2))
 TIMEOUT_S = 10.0
+NO_WATCH = Watch(Memory(0, 0, 0), None, 0.0)
 STEP_S = 0.08  # slow on purpose: scheduling noise of a busy machine stays below 1 % of the decode seconds
 
 
@@ -282,3 +288,111 @@ def test_the_report_has_a_row_a_pair_and_none_for_boots_alone() -> None:
         ("2", "03-B 04-A", "100.0", "104.0", "1.0400"),
     )
     assert report_tables.pairs(replace(evidence, boots=tuple(replace(b, pair=0) for b in boots))) is None
+
+
+# base beside base on a machine that spoils it
+
+
+def aa_machine(*tries: str) -> Callable[..., tuple[BootRecord, ...]]:
+    """A stand-in for `attempts.run_datum`: what each pair in turn comes to; the rest is sound."""
+    left = list(tries)
+
+    def datum(_bench: Bench, pair: tuple[PlannedBoot, ...], _machine: object, keep: Keep) -> tuple[BootRecord, ...]:
+        ended = left.pop(0) if left else "ok"
+        facts = {HOST_UNFIT: "true"} if ended == "unfit" else {}
+        status, reason = ("ok", "") if ended == "ok" else ("void", f"the machine was {ended}")
+        rates = {"metrics": {"step_per_s": 100.0 + pair[0].index}}
+        found = tuple(boot(b.index, "A", pair=b.pair, status=status, reason=reason, facts=facts, **rates) for b in pair)
+        keep(found)  # as the real one does: as soon as it is known, and again after the wait for the memory
+        return keep(found)
+
+    return datum
+
+
+@pytest.fixture
+def aa_bench(exp8: Campaign, tmp_path: Path) -> Bench:
+    return Bench(make(duet(exp8), "exp8-1"), RunFolder.create(tmp_path / "runs", "exp8-1"), {}, {}, lambda _: None)
+
+
+SPOILED = {
+    "once": (("busy",), {1: 1}, "2 pairs"),
+    "each once": (("busy", "ok", "busy"), {1: 1, 3: 1}, "2 pairs"),
+    "one of them for good": (("busy", "busy"), {1: 1}, "1 pair"),
+    "both for good": (("busy",) * 4, {1: 1, 3: 1}, "gave no data"),
+}
+
+
+@pytest.mark.parametrize(("tries", "again", "told"), SPOILED.values(), ids=SPOILED)
+def test_a_spoiled_pair_of_base_beside_base_is_run_again_and_without_data_no_speed_is_judged(
+    aa_bench: Bench, monkeypatch: pytest.MonkeyPatch, tries: tuple[str, ...], again: dict[int, int], told: str
+) -> None:
+    monkeypatch.setattr(attempts, "run_datum", aa_machine(*tries))
+    found = dict(beside_first(aa_bench, NO_WATCH).told)
+    assert told in found[BESIDE]
+    assert (UNLIKE in found) is (told == "gave no data")
+    assert Counter(group[0].index for group in aa_bench.folder.voided("aa-")) == again
+    assert aa_bench.folder.voided() == ()
+
+
+def test_no_pair_is_started_after_one_of_base_beside_base_that_left_the_machine_unfit(
+    aa_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "run_datum", aa_machine("unfit"))
+    with pytest.raises(HostUnfitError, match="base beside base, boot aa-01-A: the machine was unfit"):
+        beside_first(aa_bench, NO_WATCH)
+    assert len(aa_bench.folder.records("aa-")) == 2
+    resumed = beside_first(aa_bench, NO_WATCH)  # which vouches for the machine, and costs no re-run
+    assert dict(resumed.told)[BESIDE].endswith("2 pairs")
+    assert not spent(aa_bench.plan, boot(1, "A", pair=1), aa_bench.folder.voided("aa-"))
+
+
+def test_a_speed_without_its_base_beside_base_is_no_verdict() -> None:
+    told = comparison(beside())
+    boots = tuple(
+        boot(n, letter, pair=(n + 1) // 2, facts=told, metrics={"step_per_s": 100.0 + 10 * (letter == "B") + n / 10})
+        for n, letter in enumerate("ABBABAAB", 1)
+    )
+    result = StepRate().check(Evidence("exp8", boots, {"step_rate": step_rate(0.0)}, "ABBABAAB"))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "is not known: base beside base gave no data" in result.line
+
+
+# a pair that the machine spoiled
+
+
+def a_pair_beside(index: int) -> tuple[BootRecord, BootRecord]:
+    """The second boot of the pair found a co-tenant; the first had nothing to do with it."""
+    one = boot(index, "A", pair=1 + index // 2, status="void", reason="pair has no data: its other boot", facts=NO_DATA)
+    return one, boot(index + 1, "B", pair=1 + index // 2, status="void", reason="co-tenant: pid 7 holds 40 GiB")
+
+
+NO_DATA = {BESIDE_ANOTHER: "02-B (candidate)"}
+
+
+def test_a_pair_that_is_voided_is_told_by_the_boot_that_has_the_cause(aa_bench: Bench) -> None:
+    said: list[str] = []
+    bench, folder = replace(aa_bench, say=said.append), aa_bench.folder
+    folder.keep(*a_pair_beside(1))
+    void_the_tainted(bench, Progress.of(bench.plan, folder))
+    assert said == ["void          01-A, 02-B: co-tenant: pid 7 holds 40 GiB; run again"]
+    ((one, two),) = folder.voided()
+    assert (one.reason, two.reason) == tuple(record.reason for record in a_pair_beside(1))
+    folder.keep(*a_pair_beside(1))  # and again: the budget of its block is spent
+    run = Progress.of(bench.plan, folder)
+    void_the_tainted(bench, run)
+    assert "boot 02-B: co-tenant: pid 7 holds 40 GiB" in run.outcome().results[0].line
+
+
+def test_a_pair_after_which_the_machine_was_unfit_is_run_again_as_a_pair_when_it_is_resumed(
+    aa_bench: Bench,
+) -> None:
+    folder, plan = aa_bench.folder, aa_bench.plan
+    unfit = {"status": "void", "reason": "memory is not back", "facts": {HOST_UNFIT: "true"}}
+    folder.keep(boot(1, "A", pair=1), boot(2, "B", pair=1))
+    folder.keep(boot(3, "B", pair=2, **unfit), boot(4, "A", pair=2, **unfit))
+    run = Progress.of(plan, folder)
+    assert run.ended() == "the machine is not as it was"
+    vouched_for(run)
+    assert [record.index for record in run.records] == [record.index for record in folder.records()] == [1, 2]
+    assert run.ended() == ""
+    assert [[record.index for record in group] for group in folder.voided()] == [[3, 4]]

@@ -11,11 +11,13 @@ from campaign.bracket.looks import Outcome, judge, look_lines
 from campaign.bracket.reruns import HOST_UNFIT, Voided, spent
 from campaign.config import Campaign
 from campaign.evidence import BootRecord
+from campaign.host.registry import Known
 from campaign.journal import RunFolder
-from campaign.names import STEP_PER_S
+from campaign.names import PREFIX_HIT_PCT, STEP_PER_S, acceptance_pp
 from campaign.planning.plan import Plan, make
 from campaign.told.result import result_of
 from tests.fakes.evidence import whole
+from verdict.history import History
 from verdict.words import Verdict
 
 SIXTEEN = "ABBABAABABBABAAB"
@@ -106,13 +108,43 @@ def test_a_gate_that_fails_ends_it_although_a_claim_is_open(plan: Plan, gate: st
     assert (found.ends, found.verdict) == (f"{gate} is FAIL", Verdict.FAIL)
 
 
-def test_what_breaks_after_a_look_that_passed_is_told(plan: Plan) -> None:
-    """A claim that passed at the first look does not hide answers that are lost at the second."""
-    boots = records(LATER[:12])
-    lossy = (*boots[:-1], replace(boots[-1], answers=boots[-1].answers[:-1]))
-    found = judge(plan, lossy)
-    assert words(found) == [("INCONCLUSIVE", 1), ("FAIL", 0)]
-    assert "no rate of lost answers" in next(r.line for r in found.results if r.gate == "step_rate")
+UNSTEADY = [70, 71.1, 68.9, 70, 71.2, 69.0, 70, 71.0, 70, 70.2, 70, 70.1]  # acceptance, open at the first look
+
+
+def two_looks(*last: BootRecord) -> tuple[BootRecord, ...]:
+    """Twelve boots whose speed passes at the first look and whose acceptance does not, these the last of them."""
+    boots = [
+        replace(r, metrics=r.metrics | {acceptance_pp(1): rate})
+        for r, rate in zip(records(CLEAR[:12]), UNSTEADY, strict=True)
+    ]
+    return (*boots[: 12 - len(last)], *last)
+
+
+BREAKING: dict[str, tuple[Callable[[BootRecord], BootRecord], float, str, str]] = {
+    "lost answers": (lambda r: replace(r, answers=r.answers[:-1]), 0, "FAIL", "no rate of lost answers"),
+    "no reading": (
+        lambda r: replace(r, metrics={k: v for k, v in r.metrics.items() if k != STEP_PER_S}),
+        0, "INCONCLUSIVE", "step_per_s is missing in boot 12-A"),
+    "a block that does not close": (
+        lambda r: replace(r, metrics=r.metrics | {STEP_PER_S: 130.0}), 0.2, "VOID", "block 3 (ABBA): its outer bases"),
+    "another work": (
+        lambda r: replace(r, metrics=r.metrics | {PREFIX_HIT_PCT: 80.0}), 0, "INVALID", "prefix-cache hits differ"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BREAKING)
+def test_what_breaks_after_a_look_that_passed_is_told(exp8: Campaign, name: str) -> None:
+    """A claim that passed at the first look does not hide that its later boots cannot be judged."""
+    exp8.bracket.mirror, exp8.bracket.futility = False, False
+    breaks, sd_pct, word, told = BREAKING[name]
+    history = Known(History(sd_pct / 100, 20)) if sd_pct else None
+    plan = make(exp8, "exp8-1", history)
+    boots = tuple(replace(r, metrics=r.metrics | {PREFIX_HIT_PCT: 0.0}) for r in two_looks())
+    assert words(judge(plan, boots))[:2] == [("PASS", 1), ("PASS", 1)]
+    found = judge(plan, (*boots[:-1], breaks(boots[-1])))
+    assert words(found) == [("PASS", 1), (word, 0)]
+    assert found.verdict is not Verdict.PASS
+    assert told in next(r.line for r in found.results if r.gate == "step_rate")
 
 
 def test_a_speed_that_says_nothing_is_not_waited_for(exp8: Campaign) -> None:
@@ -152,6 +184,9 @@ def test_a_bracket_whose_minutes_would_be_passed_ends_before_the_boots_that_woul
     assert judge(plan, records(LATER[:7])).ends == ""
     found = judge(plan, records(LATER[:8]))
     assert found.ends == "bracket.max_minutes=11: the next 4 boots would end at about 12 minutes"
+    assert judge(plan, records(LATER[:4])).ends == ""
+    besides = judge(plan, records(LATER[:4]), besides_s=190.0)  # burn-ins, failed attempts, base beside base
+    assert besides.ends == "bracket.max_minutes=11: the next 4 boots would end at about 11 minutes"
     assert words(found) == [("INCONCLUSIVE", 1)]
 
 

@@ -8,23 +8,26 @@ import pytest
 
 from campaign.bracket.noise import feed, ln_rates
 from campaign.config import Campaign
+from campaign.gates.no_difference import NoDifference
 from campaign.gates.step_rate import StepRate
 from campaign.host.registry import Row, read
 from campaign.journal import RunFolder
+from campaign.names import STEP_PER_S, TOK_PER_S
 from campaign.planning.plan import make
-from tests.fakes.evidence import died, no_difference, step_rate, whole
+from tests.fakes.evidence import ALIKE, died, no_difference, step_rate, whole
 from verdict.fit import Scale, fit
 from verdict.history import History
 from verdict.words import Verdict
 
+STEP_RATE = StepRate()
 RATES = (100.0, 108.9, 108.7, 100.3, 108.4, 99.8, 100.1, 108.6)
 
 
-def fed(exp8: Campaign, folder: Path, evidence=None, verdict: Verdict = Verdict.PASS) -> list[Row]:
+def fed(exp8: Campaign, folder: Path, evidence=None, verdict: Verdict = Verdict.PASS, gate=STEP_RATE) -> list[Row]:
     """The registry after this bracket."""
     exp8.host.registry = str(folder / "registry.jsonl")
     found = evidence or whole(rates=RATES)
-    results = [StepRate().check(found)]
+    results = [gate.check(found)]
     assert feed(make(exp8, "run-1"), RunFolder(folder), found, results, verdict) == ""
     return read(folder / "registry.jsonl")[0]
 
@@ -44,9 +47,26 @@ def test_a_borrowed_error_bar_is_not_lent_again(exp8: Campaign, tmp_path: Path) 
     assert row.rss == pytest.approx(fit(RATES[:4], "ABBA", scale=Scale.LOG).s2)
 
 
-def test_an_aa_bracket_says_how_it_came_out(exp8: Campaign, tmp_path: Path) -> None:
-    (row,) = fed(exp8, tmp_path, whole(rates=RATES, claims=(no_difference(),)), Verdict.FAIL)
-    assert row.aa == "differs"
+AA = {
+    "differs": (whole(rates=RATES, claims=(no_difference(),)), "differs"),
+    "does not": (whole(rates=ALIKE, claims=(no_difference(),)), "same"),
+    "a screen, which could not differ": (
+        whole("ABBA", RATES[:4], claims=(no_difference(),), history=History(0.05, 20)),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("evidence", "aa"), AA.values(), ids=AA.keys())
+def test_an_aa_bracket_says_how_it_came_out(exp8: Campaign, tmp_path: Path, evidence, aa: str | None) -> None:
+    (row,) = fed(exp8, tmp_path, evidence, gate=NoDifference())
+    assert row.aa == aa
+
+
+def test_every_claim_of_an_aa_bracket_is_kept_not_only_the_one_that_speaks(exp8: Campaign, tmp_path: Path) -> None:
+    claims = (no_difference(), no_difference("tok_rate", TOK_PER_S), no_difference("the same readings"))
+    rows = fed(exp8, tmp_path, whole(rates=ALIKE, claims=claims), gate=NoDifference())
+    assert [(row.key.metric, row.aa) for row in rows] == [(STEP_PER_S, "same"), (TOK_PER_S, "same")]
 
 
 NOTHING = {

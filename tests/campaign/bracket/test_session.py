@@ -1,16 +1,20 @@
 """What the session takes out between two boots: a block whose own ends disagree more than this host may."""
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from campaign.bracket.attempts import besides_s
 from campaign.bracket.live import Bench
-from campaign.bracket.session import Progress, has_ended, void_the_tainted
+from campaign.bracket.reruns import spent
+from campaign.bracket.session import Progress, has_ended, void_the_broken_off, void_the_tainted
 from campaign.config import Campaign
 from campaign.evidence import BootRecord
-from campaign.journal import RunFolder
-from campaign.names import STEP_PER_S
+from campaign.journal import RunFolder, plain
+from campaign.names import MACHINE_BOOT, STEP_PER_S
 from campaign.planning.plan import make
 from tests.fakes.evidence import boot
 from verdict.words import Verdict
@@ -80,3 +84,35 @@ def test_a_boot_that_failed_is_never_excused_by_what_else_was_void(bench: Bench)
     run = after(bench, *kept, boot(3, "B", status="failed", reason="engine died"))
     assert [r.status for r in run.records] == ["ok", "ok", "failed"]
     assert has_ended(bench.plan, bench.folder)
+
+
+@pytest.mark.parametrize(
+    ("ran", "idle_s", "uptime", "left"),
+    [(6, 60, "one", 6), (6, 7200, "one", 4), (6, 60, "another", 4), (4, 7200, "another", 4)],
+    ids=["resumed at once", "after a pause", "after a reboot", "between two blocks"],
+)
+def test_a_block_is_not_gone_on_with_after_a_pause(
+    bench: Bench, ran: int, idle_s: float, uptime: str, left: int
+) -> None:
+    said: list[str] = []
+    known = [replace(record, facts={MACHINE_BOOT: "one"}) for record in boots((*FIRST, 105.0, 100.0))[:ran]]
+    run, bench = after(bench, *known), replace(bench, say=said.append)
+    void_the_broken_off(bench, run, uptime, time.time() + idle_s)
+    assert len(run.records) == len(bench.folder.records()) == left
+    assert [line[:26] for line in said] == ["void          05-B, 06-A: "] * (ran - left > 0)
+    if said:
+        assert spent(run.plan, run.voided[0][0], run.voided) == ""
+        assert not run.ended()
+
+
+def test_what_a_run_spent_besides_its_boots_is_counted_once_each(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "r")
+    folder.append({"event": "burn_in", "seconds": 20.0}, {"event": "burn_in", "seconds": 20.0})
+    beside = boot(1, "A", pair=1, seconds={"total": 3.0}), boot(2, "A", pair=1, seconds={"total": 3.0})
+    for _ in range(2):  # known, and then with the wait for the memory
+        folder.keep(*beside, prefix="aa-")
+    folder.void([1, 2], "busy", "aa-")
+    folder.keep(*(replace(record, seconds={"total": 4.0}) for record in beside), prefix="aa-")
+    folder.append({"event": "attempt", "boot": plain(boot(1, "A", seconds={"total": 100.0}))})
+    folder.keep(boot(1, "A", seconds={"total": 1000.0}))
+    assert besides_s(folder) == 2 * 20 + 2 * 3 + 2 * 4 + 100

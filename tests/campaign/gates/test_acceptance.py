@@ -1,8 +1,11 @@
 """Twin of campaign.gates.acceptance."""
 
 import pytest
+from numpy.random import default_rng
 
+from campaign.evidence import DraftCounts
 from campaign.gates.acceptance import Acceptance, paired_differences
+from campaign.gates.chain import collapse, totals
 from campaign.names import acceptance_pp
 from tests.fakes.evidence import acceptance, bracket, died, drafts, speculating
 from verdict.words import Verdict
@@ -59,6 +62,38 @@ def test_the_log_line_of_a_healthy_chain_holds_its_own_conditional_rates():
 def test_a_rate_of_a_handful_of_drafts_is_not_judged_as_collapse():
     few = drafts(19, 2, 1, 1, 1, drafted=25)
     assert "collapse" not in check(base=drafts(19, 15, 12, 10, 8, drafted=25), candidate=few, letters="AB").line
+
+
+def test_repeats_of_an_arm_are_no_new_drafts_by_which_alike_chains_collapse():
+    """Boots of one arm draft alike: read as new drafts, 15 to 24 % of such arms fell (statistics.md 1.7, point 4)."""
+    draws = default_rng(5)
+
+    def arm(drafted):
+        reached = [drafted]
+        for _ in range(5):
+            reached.append(int(draws.binomial(reached[-1], 0.4)))
+        return totals([DraftCounts(drafted, tuple(reached[1:]))] * 8)
+
+    for drafted in (30, 60, 150):
+        fell = sum(bool(collapse(arm(drafted), arm(drafted), 0.5, 20)) for _ in range(300))
+        assert fell <= 3, f"{fell} of 300 of {drafted} drafts a boot"
+
+
+def test_what_is_under_the_limit_and_not_shown_to_be_is_inconclusive_and_says_why():
+    base, candidate = drafts(40, 20, drafted=50), drafts(40, 9, drafted=50)
+    result = check(candidate=candidate, base=base)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "a chain collapse is neither shown nor excluded after pos1: pos2 given pos1 22.5 % (36/160)" in result.line
+    assert "40 drafts and 40 of base that are no repeats" in result.line
+    assert "more boots are more repeats" in result.line
+    assert check(candidate=drafts(40, 1, drafted=50), base=base).verdict is Verdict.FAIL
+
+
+def test_a_position_that_is_too_thin_to_be_judged_says_so():
+    found = check(candidate=drafts(40, 19, 0, drafted=50), base=drafts(40, 19, 12, drafted=50))
+    assert found.verdict is Verdict.PASS
+    (thin,) = [line for line in found.details if "thin" in line]
+    assert thin.startswith("accept pos3 given pos2: base 63.2 % (48/76), candidate 0.0 % (0/76), thin: no collapse is")
 
 
 @pytest.mark.case("C5", "C8")

@@ -191,6 +191,43 @@ def test_a_near_tie_is_told_from_a_real_difference_and_is_let_pass_only_when_ask
     assert Outputs(allow_near_ties=True).check(bracket(**asked_again(gap))).verdict is lenient
 
 
+def lenient(found, **fields):
+    return Outputs(allow_near_ties=True).check(bracket(**(found | fields)))
+
+
+def test_a_token_that_its_own_model_rejects_is_no_near_tie():
+    """The answer holds token 99 although the candidate itself prefers base's 98 by 9 nats."""
+    found = asked_again(0.05)
+    (seen,) = found["candidate"]["again"]
+    found["candidate"]["again"] = (replace(seen, token_ids=(97,) * 27 + (98,), logprobs={"98": -0.001, "99": -9.0}),)
+    result = lenient(found)
+    assert result.verdict is Verdict.FAIL
+    assert "1 real" in result.line
+    assert "the candidate its own by -9.00" in result.details[-1]
+
+
+def test_log_probabilities_behind_other_tokens_classify_nothing():
+    found = asked_again(0.05)
+    (seen,) = found["candidate"]["again"]
+    found["candidate"]["again"] = (replace(seen, token_ids=(1, *seen.token_ids[1:])),)
+    result = lenient(found)
+    assert result.verdict is Verdict.FAIL
+    assert "1 not classified" in result.line
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("a" * 27 + "d", "1 not classified"), ("\ufffd", "1 corruption")], ids=["otherwise", "damaged"]
+)
+def test_every_boots_own_divergence_is_classified_and_the_gravest_counts(text, kind):
+    found = asked_again(0.05)
+    theirs = found["candidate"]["answers"]
+    other = {"answers": (replace(theirs[0], text=text, token_ids=tuple(map(ord, text))), *theirs[1:])}
+    assert lenient(found).verdict is Verdict.PASS
+    result = lenient(found, at={5: other})
+    assert result.verdict is Verdict.FAIL
+    assert f"arms differ on 1/20 prompts: first quality/q0 at token 27 ({kind})" in result.line
+
+
 def test_a_damaged_answer_is_corruption_whatever_the_log_probabilities_say():
     found = asked_again(0.05)
     broken = replace(found["candidate"]["answers"][0], text="a" * 27 + "\ufffd")

@@ -13,6 +13,9 @@ GATE = Quality("prompts.jsonl")
 ALL_RIGHT = tuple(right(f"q{i}") for i in range(9))
 
 
+HIDDEN = answer("q8", text="", finish_reason="length", why="budget: nothing to see at the token limit")
+
+
 def with_last(last):
     return {"answers": (*ALL_RIGHT[:-1], last)}
 
@@ -85,18 +88,26 @@ def test_an_answer_behind_the_token_limit_is_no_wrong_answer():
 
 
 @pytest.mark.case("H8")
-def test_a_budget_that_hides_the_answer_in_both_arms_makes_the_item_void():
-    hidden = answer("q8", text="", finish_reason="length", why="budget: nothing to see at the token limit")
-    result = check(base=with_last(hidden), candidate=with_last(hidden))
-    assert result.verdict is Verdict.PASS
-    assert "1 void" in result.line
+@pytest.mark.parametrize("theirs", [right("q8"), HIDDEN, wrong("q8")], ids=["right", "hidden too", "wrong"])
+def test_a_budget_that_hides_bases_answer_is_no_failure_of_base_that_lets_the_candidate_off(theirs):
+    result = check(base=with_last(HIDDEN), candidate=with_last(theirs))
+    assert result.verdict is (Verdict.PASS if theirs.ok else Verdict.INCONCLUSIVE)
+    assert "void" not in result.line
+    assert theirs.ok or "1 of 9 items could not be judged" in result.line
+
+
+@pytest.mark.case("H8")
+def test_a_wrong_answer_fails_where_a_base_boot_is_right_and_another_hid_its_answer_behind_the_limit():
+    result = check(at={4: with_last(HIDDEN)}, candidate=with_last(wrong("q8")))
+    assert result.verdict is Verdict.FAIL
+    assert "8/9 correct" in result.line
 
 
 def test_void_items_alone_are_no_pass():
-    hidden = {"answers": (answer("q1", why="budget"),)}
-    result = check(base=hidden, candidate=hidden)
+    failing, passing = {"answers": (wrong("q1"),)}, {"answers": (right("q1"),)}
+    result = GATE.check(bracket(base=passing, candidate=failing, at={4: failing}))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "all 1 items void" in result.line
+    assert "harness suspect: 0/1 in every arm" in result.line
 
 
 @pytest.mark.case("H14")

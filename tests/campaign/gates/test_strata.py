@@ -23,7 +23,7 @@ def check(base=None, candidate=None, **fields):
 @pytest.mark.parametrize(
     ("candidate", "sentence"),
     [
-        (DraftCounts(100, (30, 20, 15, 10, 5)), "collapse at context 2048+ tokens: pos1 30.0 % (120/400), base 78.0 %"),
+        (DraftCounts(100, (25, 20, 15, 10, 5)), "collapse at context 2048+ tokens: pos1 25.0 % (100/400), base 78.0 %"),
         (DraftCounts(100, (78, 15, 10, 5, 2)), "at context 2048+ tokens: chain collapse after pos1: pos2 given pos1"),
     ],
     ids=["pos1", "the chain"],
@@ -43,13 +43,22 @@ def test_each_context_is_told_in_order_with_its_counts_and_a_thin_one_says_so():
         "pos1 at context 0-127 tokens", "pos1 at context 128-511 tokens", "pos1 at context 512+ tokens",
     ]  # fmt: skip
     assert told[0].endswith("base 78.0 % (312/400), candidate 78.0 % (312/400)")
-    assert told[2].endswith("thin: not judged under 20 drafts")
+    assert told[2].endswith("thin: not judged under 20 drafts that are no repeats")
     assert found.verdict is Verdict.PASS
 
 
 def test_a_thin_context_is_not_judged():
     one = {"context 0+": DraftCounts(4, (3, 3, 3, 3, 3))}
     assert check(one, {"context 0+": DraftCounts(4, (0, 0, 0, 0, 0))}).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(("turns", "word"), [(1, Verdict.FAIL), (5, Verdict.INCONCLUSIVE), (6, Verdict.PASS)])
+def test_a_windows_repeats_of_its_prompts_are_no_new_drafts_of_a_context(turns, word):
+    base, candidate = DraftCounts(100, (60, 50, 40, 30, 20)), DraftCounts(100, (15, 12, 10, 5, 5))
+    found = check({"context 0+": base}, {"context 0+": candidate}, turns=turns)
+    assert found.verdict is word
+    seen = "a collapse at context 0+ tokens is neither shown nor excluded: pos1 15.0 % (60/400), base 60.0 % (240/400)"
+    assert (seen in found.line) == (word is Verdict.INCONCLUSIVE)
 
 
 def test_cold_and_warm_requests_are_told_beside_the_window_with_their_counts():

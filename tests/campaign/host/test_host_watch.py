@@ -1,9 +1,9 @@
 """The watch over a machine: taints by arithmetic on readings, and one look at real processes."""
 
+import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +12,11 @@ import pytest
 
 from campaign.host.gpu_watch import Gpu, Holder
 from campaign.host.host_watch import Limits, Reading, Seen, clocks, series, watch
+from tests.fakes.line import until
 
 S = 10**9
 BURNER = (4242, 7)
+GONE = 2**22 + 5  # no pid of Linux: over its largest
 
 
 def reading(at_s: float, busy: float = 0.0, ours: float = 0.0, steal: float = 0.0, burner: float = 0.0) -> Reading:
@@ -42,10 +44,12 @@ TAINTS: dict[str, tuple[Seen, str]] = {
     "the hypervisor": (seen(reading(0), reading(10, busy=9, ours=9, steal=4)), r"0\.40 cores.*stolen by the hyper"),
     "short-lived neighbours": (seen(reading(0), reading(10, busy=15, ours=9)), r"short-lived, small or unseen 0\.60"),
     "our own work, however much": (seen(reading(0), reading(10, busy=80, ours=80)), ""),
-    "a foreign process on the GPU": (seen(*QUIET, holders=[holder(1)]), r"holds a GPU of ours: vllm pid 1 \(512 MiB\)"),
+    "a foreign process on the GPU": (seen(*QUIET, holders=[holder(4242)]), r"a GPU of ours: vllm pid 4242 \(512 MiB\)"),
+    "one that never was in a reading": (seen(*QUIET, holders=[holder(1), holder(GONE)], our_pids={1}), "pid 4194309 "),
+    "its pid was given out again meanwhile": (seen(*QUIET, holders=[holder(os.getpid())]), ""),
     "our own process on the GPU": (seen(*QUIET, holders=[holder(1)], our_pids={1}), ""),
-    "a pid of another namespace, maybe ours": (seen(*QUIET, holders=[holder(2**22 + 5)]), ""),
-    "one that was there before any engine": (seen(*QUIET, holders=[holder(2**22 + 5, 0.5)]), "holds a GPU of ours"),
+    "a pid of another namespace, maybe ours": (seen(*QUIET, holders=[holder(GONE)]), ""),
+    "one that was there before any engine": (seen(*QUIET, holders=[holder(GONE, 0.5)]), "holds a GPU of ours"),
     "memory errors": (seen(*QUIET, gpus=[gpu(1), gpu(2, ecc=3)]), "gpu0 counted 3 uncorrectable ECC errors"),
     "a throttled GPU while it loads": (seen(*QUIET, gpus=[gpu(1, reasons=0x40)]), ""),
 }
@@ -99,7 +103,7 @@ def test_our_children_are_ours_and_a_neighbour_is_not(tmp_path: Path) -> None:
     file = tmp_path / "environment.jsonl"
     with watch(files=[file]) as found:
         child = burn()
-        time.sleep(1.2)
+        until(lambda: child.pid in found.our_pids and found.readings[-1].ours_s > 0.1)  # a busy machine looks seldom
         child.kill()
         child.wait()
     assert found.readings[-1].ours_s > 0.1

@@ -76,6 +76,11 @@ def test_a_key_is_another_where_the_noise_may_be(exp8: Campaign, decode) -> None
     assert here == key_of(exp8, list(decode), "step_per_s")
     assert here != key_of(exp8, decode, "step_per_s", Machine("h", "c", "g", "d"))
     assert here != key_of(exp8, decode[1:], "step_per_s")
+    exp8.arms["base"].serve["max_num_batched_tokens"] = 64
+    served = key_of(exp8, decode, "step_per_s")
+    assert served.engine != here.engine
+    exp8.model.synthetic_acceptance_length = 2.5
+    assert key_of(exp8, decode, "step_per_s").model != served.model
     exp8.workload.max_tokens += 1
     assert here.workload != key_of(exp8, decode, "step_per_s").workload
     exp8.bracket.kind = BracketKind.duet
@@ -101,6 +106,36 @@ def test_a_torn_line_is_cut_off_and_a_broken_one_is_told(exp8: Campaign, decode,
     assert len(found.remarks) == 1
     assert "registry.jsonl:1 is no row of the registry" in found.remarks[0]
     assert [json.loads(line)["schema"] for line in file.read_text().splitlines()] == [1, 1, 1]
+
+
+BAD = {
+    "degrees of freedom in words": {"df": "5"},
+    "a fraction of one": {"df": 5.5},
+    "a truth value": {"df": True},
+    "more than any bracket has": {"df": 10**400},
+    "residuals in words": {"rss": "0.001"},
+    "residuals without end": {"rss": float("inf")},
+    "residuals that are none": {"rss": float("nan")},
+    "residuals whose sum is none": {"rss": 1.7e308},
+    "a length in words": {"best_requests": "x"},
+    "a length that is none": {"best_requests": float("nan")},
+    "a time without end": {"time_unix_s": float("inf")},
+    "a time in words": {"time_unix_s": "now"},
+    "another outcome": {"aa": "alike"},
+    "a list": {"aa": [1]},
+    "no map": None,
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_a_row_with_a_value_of_no_use_is_left_out_and_told(exp8: Campaign, decode, row: Row, bad: object) -> None:
+    file = Path(exp8.host.registry or "")
+    rows = [[1] if bad is None else row.plain() | bad, row.plain() | {"run_id": "run-2", "rss": 0}]  # type: ignore[operator]
+    file.write_text("".join(json.dumps(each) + "\n" for each in [*rows, row.plain()]))
+    found = known(exp8, decode, NOW_S)
+    assert "10 df, 2 brackets of this host" in found.origin
+    assert len(found.remarks) == 1
+    assert "registry.jsonl:1 is no row of the registry" in found.remarks[0]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from campaign.prompting.checks import CHECKS, Check, Prompt, check_answer
 from campaign.prompting.corruption import corruption
 
 HANGUL = st.text(st.characters(min_codepoint=0xAC00, max_codepoint=0xD7A3), min_size=1, max_size=30)
-
+SENTENCE = "오늘 서울의 날씨는 대체로 맑고 기온은 평년보다 조금 높겠으며 오후에는 남쪽에서 구름이 들어와 차차 흐립니다."
 
 ORDER = {
     "type": "object",
@@ -38,6 +38,10 @@ def check(kind, value, text, finish_reason="stop", said="무엇입니까?", tole
         ("numeric", "42", "17 and 25 make 42."),
         ("numeric", 3000, "모두 3,000원입니다."),
         ("numeric", 42, "답은42입니다"),
+        *(("numeric", 42, f"넓이는 42{unit}입니다.") for unit in ("㎡", " m²", "m³", " m2", "km^2", "㎢")),
+        ("numeric", -5, "답은 \u22125입니다."),
+        ("numeric", -5, "답은\u22125입니다."),
+        ("numeric", 5, "10\u22125"),
         ("numeric", 42, "답: ４２"),
         ("numeric", -5, "It is -5"),
         ("numeric", 25, "17-25"),
@@ -66,6 +70,8 @@ def test_right_answers_are_right(kind, value, text):
         ("numeric", 42, "41"),
         ("numeric", 42, "42 or 43"),
         ("numeric", 42, "many"),
+        ("numeric", 2, "면적은 7㎡입니다."),
+        ("numeric", 5, "답은 \u22125입니다."),
         ("json", {"a": True}, '{"a": 1}'),
         ("json", {"a": 1}, '{"a": 1, "b": 2}'),
         ("json", {"a": 1}, "[[[["),
@@ -97,6 +103,12 @@ def test_a_wrong_korean_answer_is_shown_in_korean():
 )
 def test_a_number_may_differ_by_its_tolerance(text, ok):
     assert check("numeric", 3.14, text, tolerance=0.01)[0] is ok
+
+
+def test_a_schema_is_compared_in_nfc_too():
+    cities = {"required": ["도시"], "properties": {"도시": {"enum": ["서울"]}}}
+    assert check("json_schema", cities, unicodedata.normalize("NFD", '{"도시": "서울"}'))[0] is True
+    assert check("json_schema", cities, '{"도시": "부산"}')[0] is False
 
 
 def test_a_schema_says_where_it_is_not_met():
@@ -178,6 +190,30 @@ def test_a_foreign_sign_anywhere_in_korean_prose_is_corruption(text, place):
         ("think " * 40, "loop: 'think ' 40 times in a row"),
         ("그리고 우리는 " * 12, "loop: '그리고 우리는 ' 12 times in a row"),
         ("ㅋ" * 200, "loop: 'ㅋ' 200 times"),
+        ("가" * 90, "loop: '가' 90 times"),
+        ("안녕 " + '"' * 400, "400 times in a row"),
+        ("안녕 " + "." * 3000, "1500 times in a row"),
+        ("안녕 " + "！" * 800, "800 times in a row"),
+        ("You " + "? " * 200, "loop: ' ?' 200 times"),
+        (20 * f"{SENTENCE} ", "20 times in a row"),
+        ("안녕하세요".encode().decode("latin-1"), "meant '안녕하세요'"),
+        ("안녕하세요".encode().decode("cp1252"), "meant '안녕하세요'"),
+        ("ìķĪëħķíķĺìĦ¸ìļĶĠë°ĺê°ĳìĬµëĭĪëĭ¤", "meant '안녕하세요 반갑습니다'"),
+        ("▁안녕▁하세▁요▁반갑▁습니다", "5 times '▁' before a word"),
+        ("It's ĠfineĠinĠSeoul", "3 times 'Ġ' before a word"),
+        ("서울 날씨 ภาษาไทย 좋습니다", "(Thai)"),
+        (
+            "서울 날씨는 сегодня хорошая 입니다",
+            "14 letters of another script outside brackets",
+        ),
+        ("분⽊ 결과", "the first '⽊'"),
+        ("분⺟ 결과", "the first '⺟'"),
+        ("이〇", "the first '〇'"),
+        ("서울 ㄅㄆㄇ", "the first 'ㄅㄆㄇ'"),
+        ("안녕\ue000하세요", "U+E000"),
+        ("안녕\x85하세요", "U+0085"),
+        ("안녕\x1b하세요", "U+001B"),
+        ("```\n잠 <0xEA><0xB9><0xB0> 수", "(meant '깰')"),
     ],
 )
 def test_corruption_is_found_and_named(text, sign):
@@ -202,6 +238,13 @@ def test_corruption_is_found_and_named(text, sign):
         ("ㅋㅋㅋㅋㅋㅋㅋㅋㅋㅋ", ""),
         ("| --- | --- | --- | --- | --- | --- | --- | --- | --- |", ""),
         ("네, 네, 네, 알겠습니다.", ""),
+        ("제목\n" + "=" * 80 + "\n" + "- " * 40, ""),
+        ("| 이름 | 값 |\n" + "|  |  |\n" * 20, ""),
+        ("1장 서론 " + "." * 120 + " 3", ""),
+        ("러시아어로 'спасибо'라고 합니다", ""),
+        ("спасибо는 고맙다는 말입니다", "спасибо가 무엇입니까?"),
+        ("μ와 α는 그리스 문자, naïve café Ærøskøbing은 라틴 문자입니다 ▁▂▃▅▆▇", ""),
+        ("정답은 (Seoul) 42㎡, 20℃, ½ 입니다", ""),
     ],
 )
 def test_what_only_looks_like_corruption_passes(text, said):
@@ -216,6 +259,28 @@ def test_a_character_cut_by_the_length_limit_is_no_corruption():
     assert check("korean", None, "오늘 서울의 날\ufffd", "length") == (True, "")
     assert check("korean", None, "오늘 서울의 날\ufffd", "stop")[0] is False
     assert check("korean", None, "오늘 \ufffd울의 날", "length")[0] is False
+
+
+def test_bytes_in_a_code_block_that_the_length_limit_left_open_are_no_corruption():
+    assert check("korean", None, "```\n<0xEA><0xB9><0xB0>", "length") == (True, "")
+
+
+def test_a_sign_that_fills_the_end_at_the_length_limit_is_a_loop():
+    assert check("korean", None, "안녕 " + "0" * 40, "length")[0] is False
+    assert check("korean", None, "안녕 " + "0" * 40) == (True, "")
+
+
+def test_prose_without_hangul_to_a_korean_prompt_is_told_and_short_terms_and_code_are_not():
+    remark = (True, "right, but it holds no Hangul")
+    assert check("korean", None, "The weather in Seoul is fine today.") == remark
+    for text in ("42", "New York City", "```python\nfor item in items: print(item)\n```"):
+        assert check("korean", None, text) == (True, "")
+    assert check("korean", None, "The weather in Seoul is fine today.", said="How is it?") == (True, "")
+
+
+@given(HANGUL, st.sampled_from(["latin-1", "cp1252"]))
+def test_hangul_read_by_a_western_alphabet_is_never_clean(text, codec):
+    assert corruption(text.encode().decode(codec, "replace"), "", cut_off=False)
 
 
 def test_damage_stands_beside_what_any_checker_says():

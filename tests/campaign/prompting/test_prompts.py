@@ -12,6 +12,7 @@ from campaign.prompting.checks import CHECKS, Check, Prompt, Sampling, check_ans
 from campaign.prompting.prompts import load_prompts
 
 DOC = Path(__file__).resolve().parents[3] / "docs/prompt_files.md"
+ODD_PATTERNS = ("a{99999999999999999999}", "(" * 3000)  # Python raises other errors than its own for them
 
 
 def lines(*objects):
@@ -49,6 +50,9 @@ def test_a_line_separator_inside_a_text_is_no_new_line(tmp_path):
     ("bad", "sentence"),
     [
         ("{", "is no JSON"),
+        ('{"id": "q1", "id": "q2", "prompt": "x", "max_tokens": 8}', "is no JSON (key 'id' stands there twice)"),
+        ('{"id": "q1", "prompt": "x", "max_tokens": 8, "check": {"kind": "exact", "kind": "korean"}}', "key 'kind'"),
+        (lines(line(id="d1.turn2")), "id 'd1.turn2' ends as those of a window's later turns do"),
         ("[1]", "found a list, wanted one object a line"),
         (lines(line(id="../x")), "id is '../x'"),
         (lines(line(id="q#1")), "id is 'q#1'"),
@@ -71,16 +75,22 @@ def test_a_line_separator_inside_a_text_is_no_new_line(tmp_path):
         (lines(line(check={"kind": "numeric", "value": "many"})), "wants a number"),
         (lines(line(check={"kind": "numeric", "value": True})), "wants a number"),
         (lines(line(check={"kind": "regex", "value": "("})), "wants a regular expression"),
+        *((lines(line(check={"kind": "regex", "value": odd})), "wants a regular expression") for odd in ODD_PATTERNS),
         (lines(line(check={"kind": "korean", "value": 3})), "takes a reference text or nothing"),
         (lines(line(check={"kind": []})), "check kind is []"),
         (lines(line(check={"kind": "exact", "value": "4", "tolerance": 1})), "check exact takes no tolerance"),
         (lines(line(check={"kind": "numeric", "value": 4, "tolerance": -1})), "tolerance is -1"),
+        (lines(line(check={"kind": "json", "value": 42})), "wants an object or a list"),
+        (lines(line(check={"kind": "json"})), "wants an object or a list"),
         (lines(line(check={"kind": "python_literal", "value": "f(1)"})), "wants a Python literal"),
         (lines(line(check={"kind": "python_literal", "value": [1]})), "wants a Python literal"),
         (lines(line(check={"kind": "json_schema", "value": "x"})), "wants a JSON schema, an object"),
         (lines(line(check={"kind": "json_schema", "value": {"type": "nmber"}})), "wants a JSON schema ("),
         (lines(line(check={"kind": "json_schema", "value": {"$ref": "http://x/y"}})), "nothing is fetched"),
         (lines(line(check={"kind": "json_schema", "value": {"$ref": "#/$defs/a"}})), "references lie in it"),
+        (lines(line(check={"kind": "json_schema", "value": {"$dynamicRef": "http://x/y"}})), "nothing is fetched"),
+        (lines(line(check={"kind": "json_schema", "value": {"$schema": ["x"]}})), "$schema in it is a text"),
+        (lines(line(check={"kind": "json_schema", "value": {"pattern": ODD_PATTERNS[0]}})), "wants a JSON schema ("),
         (lines(line(sampling={"temperature": 0.8})), "this lane is greedy"),
     ],
 )
@@ -104,6 +114,8 @@ def test_an_empty_file_is_refused(tmp_path):
 def test_a_missing_file_and_one_that_is_no_text_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"nowhere\.jsonl"):
         load_prompts(tmp_path / "nowhere.jsonl", "quality")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_prompts(tmp_path / ("x" * 300), "quality")
     (tmp_path / "latin.jsonl").write_bytes(b'{"id": "caf\xe9"}')
     with pytest.raises(ConfigError, match="is no UTF-8 text"):
         load_prompts(tmp_path / "latin.jsonl", "quality")

@@ -84,6 +84,56 @@ def test_void_boots_are_told_with_and_without(tmp_path: Path, capsys: pytest.Cap
     assert "void boot 03-B: 1.0 core of others" in out
 
 
+SAFEGUARDS: dict[str, tuple[dict[str, Any], str]] = {
+    "planned looks": ({"looks": [8, 12, 16], "claim": CLAIM | {"gate_pct": 0}, "readings": LOOKED[:8]}, "97.8 %"),
+    "an engine whose speed says nothing": ({"logic_only": "Triton"}, "logic only (Triton), no speed of a device"),
+    "two engines that are not alike": (
+        {"unlike": "not alike", "pairs": [1, 1, 2, 2, 3, 3, 4, 4]}, "step/s      not alike; seen "),
+    "pairs": ({"pairs": [1, 1, 2, 2, 3, 3, 4, 4]}, "4 pairs live at once"),
+    "a spoiled block": (
+        {"history": {"sd_pct": 0.2, "df": 20}, "readings": [100, 104, 104, 108, 112, 108, 108, 112.0]},
+        "its outer bases are 7.7 % apart"),
+    "windows that fall": (
+        {"metrics": {"window_first_step_per_s": [100 + i / 9 for i in range(8)],
+                     "window_last_step_per_s": [80.0] * 8}, "limits": {"drift_pct": 5}},
+        "drift within the window"),
+    "other prefix hits": ({"metrics": {"prefix_hit_pct": [0, 80, 80, 0, 80, 0, 0, 80]}}, "prefix-cache hits differ"),
+    "a screen that does not close": ({"letters": "ABA", "readings": [100, 121, 120]}, "the bracket does not close"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAFEGUARDS)
+@pytest.mark.parametrize("own", ["nothing", "level", "sessions"])
+def test_a_level_or_a_session_in_a_record_switches_no_safeguard_off(name: str, own: str) -> None:
+    fields, words = SAFEGUARDS[name]
+    n = len(fields.get("letters", VERDICT))
+    more: dict[str, Any] = {"nothing": {}, "level": {"level": 0.98}, "sessions": {"sessions": [0] * n}}[own]
+    found = judged(**fields, **more)
+    assert words.replace("97.8", "98" if own == "level" else "97.8") in found.line
+    if name != "pairs":
+        assert found.verdict is not Verdict.PASS
+
+
+def test_a_level_of_ones_own_is_that_of_the_interval_also_with_the_void_boots() -> None:
+    void = [{"pos": 3, "letter": "B", "reading": 108.0}]
+    found = judged(level=0.99, void=void)
+    assert "] 99 %" in found.line
+    (beside,) = (text for text in found.details if text.startswith("with the voided boots: "))
+    assert "] 99 %" in beside
+
+
+@pytest.mark.parametrize("history", [None, {"sd_pct": 0.8, "df": 8}], ids=["no history", "a quiet host"])
+def test_the_void_boots_and_the_outer_pairs_of_two_hosts_are_each_of_their_own(history: dict[str, float]) -> None:
+    readings = [100.2, 104.9, 99.0, 88.9, 93.2, 88.1]
+    void = [{"pos": 5, "after": 4, "letter": "B", "reading": 92.8}]
+    sessions = [0, 0, 0, 1, 1, 1]
+    found = judged(letters="ABAABA", readings=readings, sessions=sessions, history=history, void=void)
+    assert found.judgement is not None
+    assert len(found.judgement.fit.slopes) == 2
+    (beside,) = (text for text in found.details if text.startswith("with the voided boots: "))
+    assert "(7 boots ABAABBA)" in beside
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a reading too few": ({"readings": [1.0]}, "8 letters want 8 readings, found 1"),
     "no number": ({"readings": ["x"] * 8}, "wanted finite numbers"),
@@ -98,8 +148,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "looks of nobody": ({"looks": [6, 7]}, "whose levels are not known"),
     "looks out of reach": ({"looks": [12, 16]}, "found 8 readings"),
     "a level": ({"level": 95}, "wanted the two-sided level"),
+    "a level below that of looks": ({"looks": [8, 12], "level": 0.95}, "level is 0.95, but 2 looks want 0.9705"),
     "a history": ({"history": {"sd_pct": 1}}, "wanted sd_pct of one boot and df"),
     "a short metric": ({"metrics": {"acceptance_length": [2.0]}}, "acceptance_length has 1 readings, wanted 8"),
+    "a sitting": ({"sittings": [2]}, "wanted texts"),
     "a void boot": ({"void": [3]}, "wanted maps of pos"),
 }
 
@@ -140,3 +192,17 @@ def test_what_is_written_is_what_the_schema_and_the_page_say() -> None:
     assert set(record.CLAIM_KEYS) == set(SCHEMA.schema["properties"]["claim"]["properties"])
     for one in (shown, record.plain(record.read(shown, "page"))):
         SCHEMA.validate(one)
+
+
+@pytest.mark.parametrize(("name", "limit"), [("drift_pct", 100), ("drift_pct", 500), ("prefix_hits_pp", -1)])
+def test_a_limit_that_cannot_be_meant_is_refused_with_its_range(name: str, limit: float) -> None:
+    with pytest.raises(ConfigError, match=f"r: limits: {name} is {limit}, wanted .* or null for no look"):
+        judged(limits={name: limit})
+
+
+def test_a_limit_of_null_is_no_look_and_a_rate_below_0_no_rate() -> None:
+    fallen = {"window_first_step_per_s": [100.0] * 8, "window_last_step_per_s": [70.0] * 8}
+    assert judged(metrics=fallen).verdict is Verdict.INCONCLUSIVE
+    assert judged(metrics=fallen, limits={"drift_pct": None}).verdict is Verdict.PASS
+    negative = {"window_first_step_per_s": [100.0] * 8, "window_last_step_per_s": [-70.0] * 8}
+    assert judged(metrics=negative).verdict is Verdict.PASS

@@ -18,10 +18,10 @@ from campaign.gates.outputs import Outputs
 from campaign.gates.quality import Quality
 from campaign.gates.step_rate import StepRate
 from campaign.planning.plan import make
-from campaign.told.report import write
-from campaign.told.view import Page, clean, to_markdown
+from campaign.told.report import make_page, write
+from campaign.told.view import Page, Panels, clean, to_markdown
 from tests.fakes.campaign import campaign, run_folder
-from tests.fakes.evidence import acceptance, answer, bracket, died, step_rate, whole, wrong
+from tests.fakes.evidence import STEADY, acceptance, answer, bracket, died, step_rate, whole, wrong
 from verdict.words import Verdict
 
 GATES = Gates(Kv(), Quality("q.jsonl"), Korean("k.jsonl"), Outputs(), Acceptance(), StepRate())
@@ -29,6 +29,10 @@ GATES = Gates(Kv(), Quality("q.jsonl"), Korean("k.jsonl"), Outputs(), Acceptance
 
 def judged(evidence):
     return tuple(gate.check(evidence) for gate in GATES.switched_on().values())
+
+
+def page_of(evidence, *results):
+    return make_page("run-1", campaign(), evidence, results, Verdict.PASS, {})
 
 
 def report(tmp_path, evidence, verdict=Verdict.PASS, arms=None, **fields):
@@ -106,6 +110,19 @@ def test_the_small_print_names_sd_resolution_looks_voids_and_host(tmp_path):
         "no history yet",
     ):
         assert piece in html
+
+
+def test_a_claim_that_an_earlier_look_decided_is_drawn_with_the_boots_of_that_look():
+    """Later boots need not have its reading; their voids are none of its own."""
+    rates = [*STEADY, 100.0, 109.0, 108.5, 100.2]
+    evidence = whole("ABBABAABABBA", rates, claims=(step_rate(),))
+    eight = replace(evidence, boots=evidence.boots[:8], letters=evidence.letters[:8])
+    held = replace(StepRate().check(eight), look=1)
+    boots = tuple(replace(b, metrics={}) if b.index == 12 else b for b in evidence.boots)
+    spoiled = replace(boots[9], status="void", reason="a foreign process")
+    later = replace(evidence, boots=(*boots[:9], spoiled, *boots[9:]))
+    (section,) = [s for s in page_of(later, held).sections if isinstance(s, Panels)]
+    assert "voided boots: 0" in section.captions
 
 
 def test_the_same_evidence_gives_the_same_page(tmp_path):

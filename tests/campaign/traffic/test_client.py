@@ -219,11 +219,20 @@ def test_chunks_are_stamped_in_the_order_they_came() -> None:
         ([chunk("a", [1]), DONE], {}, "usage says None"),
         ([chunk("a", []), usage(0), DONE], {}, "held 0 token ids"),
         ([b"data: {broken\n\n", DONE], {}, "no JSON: .*broken"),
+        ([b"data: " + 100_000 * b"[" + b"\n\n", DONE], {}, "no JSON"),
+        ([event({"choices": ["a"]}), DONE], {}, "in another form"),
+        ([event({"choices": {"a": 1}}), DONE], {}, "in another form"),
+        ([event({"choices": [{"token_ids": ["1"]}]}), DONE], {}, "in another form"),
+        ([event({"choices": [{"finish_reason": 1}]}), DONE], {}, "in another form"),
+        ([chunk("a", [1]), event({"usage": "1 token"}), DONE], {}, "in another form"),
+        ([chunk("a", [1]), event({"usage": {"prompt_tokens": None, "completion_tokens": 1}}), DONE], {}, "other form"),
     ],
     ids=[
         "error event", "error event after text", "error event without the word", "error event of plain text",
         "list event", "list event before DONE", "no DONE", "torn DONE",
         "connection torn", "nothing", "500", "usage mismatch", "no usage", "no tokens", "broken JSON",
+        "deep JSON", "choices of texts", "choices no list", "token ids of texts", "a finish reason of a number",
+        "usage a text", "a count of null",
     ],
 )  # fmt: skip
 def test_a_wrong_stream_is_an_engine_failure(pieces, reply, sentence: str) -> None:

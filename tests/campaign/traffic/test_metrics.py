@@ -14,7 +14,7 @@ from campaign.traffic.metrics import Counters, clock_gap, draft_counts, identity
 from campaign.traffic.sample import Sample
 from tests.fakes.streams import SECOND, sample
 
-SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 DRAFTS = "vllm:spec_decode_num_drafts_total"
 PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 
@@ -113,6 +113,23 @@ def test_created_samples_are_no_counters() -> None:
     )
     found = parse(text((DRAFTS, 'engine="0"', 7), (PER_POSITION, 'engine="0",position="0"', 6)) + created)
     assert draft_counts(found) == DraftCounts(7, (6,))
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ((DRAFTS, 'engine="0"', float("nan")), "num_drafts_total nan"),
+        ((DRAFTS, 'engine="0"', float("inf")), "num_drafts_total inf"),
+        (("vllm:generation_tokens_total", 'engine="0"', -1), "generation_tokens_total -1"),
+        ((PER_POSITION, 'engine="0"', 7), "at position ''"),
+        ((PER_POSITION, 'engine="0",position="first"', 7), "at position 'first'"),
+        ((PER_POSITION, 'engine="0",position="-1"', 7), "at position '-1'"),
+    ],
+    ids=["NaN", "infinite", "negative", "no position", "a word", "a negative position"],
+)
+def test_a_sample_that_is_no_count_is_invalid_and_named(line: tuple[str, str, float], sentence: str) -> None:
+    with pytest.raises(InvalidError, match=sentence):
+        parse(text(line))
 
 
 OLD, NEW = "vllm:gpu_prefix_cache_hits_total", "vllm:prefix_cache_hits_total"

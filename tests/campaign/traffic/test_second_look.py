@@ -122,6 +122,17 @@ def test_an_engine_that_refuses_log_probabilities_leaves_the_difference_unclassi
     assert again == (Again("k1", "korean", 1, ()),)
 
 
+@pytest.mark.parametrize(
+    "logprobs",
+    [[1], {"content": [1, 2]}, {"content": [{}, {"token": 7, "logprob": None}]}, {"top_logprobs": [{}, [3]]}],
+    ids=["a list", "rows of numbers", "no number", "tops of lists"],
+)
+def test_log_probabilities_in_another_form_leave_it_unclassified_too(logprobs: object) -> None:
+    with asker(lambda _: {"token_ids": [7, 9], "logprobs": logprobs}) as (found, _):
+        again = found.parted((told("k1", "korean", 7, 9),), [base_boot()], "B")
+    assert again == (Again("k1", "korean", 1, (7, 9)),)
+
+
 def test_a_boot_is_asked_about_a_bounded_number_of_prompts() -> None:
     prompts = tuple(Prompt(f"q{i}", "quality", None, "x", 8) for i in range(20))
     ours, theirs = ([told(p.id, "quality", 7, last) for p in prompts] for last in (8, 9))
@@ -160,6 +171,13 @@ def test_an_answer_from_a_warm_cache_counts_when_it_is_worse(warm: str, ok: bool
     assert found.ok is ok
     assert found.why.startswith(why)
     assert bool(found.why) is bool(why)
+
+
+def test_a_warm_answer_that_cannot_be_judged_is_worse_than_a_right_one() -> None:
+    cold = right("k1", text="하늘", prompt_set="korean", token_ids=(1, 2))
+    with serving(Reply.of(role(), chunk("\n\n", [3, 3], "length"), usage(2), DONE)) as server:
+        (found,) = Questioner(Client(server.url, "nonce"), 5.0, SETS).warmed([cold])
+    assert (found.ok, found.why.startswith("from a warm prefix cache: budget")) == (None, True)
 
 
 def test_an_engine_has_a_prefix_cache_when_it_resolved_one() -> None:

@@ -18,9 +18,10 @@ from campaign.evidence import DraftCounts
 from campaign.prompting.checks import Check, Prompt
 from campaign.traffic.answers import acceptance_metrics, natural, pooled, until_the_end, worst_of
 from campaign.traffic.client import Ask, Client
+from campaign.traffic.metrics import Counters
 from campaign.traffic.polling import StallWatch, elapsed, scrape
 from campaign.traffic.sample import Sample
-from campaign.traffic.window import Measured, measure
+from campaign.traffic.window import Measured, TaintedError, closed, measure, opened
 from tests.fakes.streams import DONE, Drafting, Reply, chunk, role, sample, serving, usage
 
 TIMEOUT_S = 10.0
@@ -109,6 +110,41 @@ def test_requests_of_somebody_else_within_the_window_void_it(tmp_path: Path) -> 
     """D12: more finished than we sent."""
     with pytest.raises(HostUnfitError, match="window shared: 4 requests finished in it, 2 were ours"):
         window(tmp_path, foreign=1)
+
+
+@pytest.mark.case("D12")
+def test_a_request_of_somebody_else_that_waits_before_the_window_taints_it(tmp_path: Path) -> None:
+    waits = 'vllm:num_requests_waiting{engine="0"} 1\n'
+    with (
+        serving(Reply.of(), {"/metrics": lambda: waits}) as server,
+        pytest.raises(TaintedError, match="1 requests of somebody else are waiting before the window"),
+    ):
+        opened(Client(server.url, "m"), TIMEOUT_S, tmp_path)
+
+
+@pytest.mark.case("D12")
+@pytest.mark.parametrize(
+    ("tokens", "running", "waiting", "sentence"),
+    [
+        (456, 0, 0, "window shared: 456 tokens were generated in it, 256 were ours"),
+        (256, 1, 0, "window shared: 1 requests of somebody else are running at its end"),
+        (256, 0, 2, "window shared: 2 requests of somebody else are waiting at its end"),
+    ],
+    ids=["its tokens", "it runs still", "it waits still"],
+)
+def test_a_request_of_somebody_else_that_outlives_the_window_taints_it(
+    tokens: int, running: int, waiting: int, sentence: str
+) -> None:
+    ours = tuple(sample(chunk_tokens=(1,) * 64, chunk_ns=tuple(range(0, 64 * 10**7, 10**7))) for _ in range(4))
+    row = {"finished": 4.0, "decode_s": 4 * 0.63, "iterations": 256.0, "generation_tokens": float(tokens)}
+    prompts = (Prompt("p", "decode", None, "q", 64),)
+
+    def end(rows: dict[str, float], *requests: int) -> Measured:
+        return closed(Counters({"0": rows}, {}, *requests), ours, prompts, 64, drafting=False)
+
+    assert end(row | {"generation_tokens": 256.0}, 0, 0).metrics["step_per_s"] == pytest.approx(100.0)
+    with pytest.raises(TaintedError, match=sentence):
+        end(row, running, waiting)
 
 
 @pytest.mark.case("D12")
