@@ -7,7 +7,9 @@ python -m campaign exp=EXPERIMENT [key=value ...]   measure a patched engine aga
   dry_run=true                show arms, schedule, claims and the detectable effect; start nothing
 
 what is changed most
-  bracket=screen              three boots, no verdict (default: verdict, eight boots ABBA BAAB)
+  bracket=screen              three boots, no verdict (default: verdict, 8, 12 or 16 boots ABBA BAAB ...)
+  bracket=duet                both arms live at once, in pairs; what slows the machine slows both
+  bracket.max_minutes=30      begin no block that would pass it;  bracket.max_boots=8 is one look
   bracket.schedule='ABBA'     other boots, A is base, B is candidate
   workload.max_tokens=128     tokens of each answer in the window
   arms.candidate.knobs.async_dflash=0      a knob of a staged overlay; new names need no +
