@@ -42,7 +42,10 @@ def _locked(parent: Path) -> tuple[Path, int]:
     """A new folder and the descriptor that locks it; another one where a sweeper was faster than the lock."""
     while True:
         aside = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        lock = os.open(aside, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            lock = os.open(aside, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:  # swept before it could be opened
+            continue
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         if aside.exists():

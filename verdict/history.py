@@ -11,7 +11,7 @@ from verdict.fit import ErrorBar, Fit
 from verdict.student import two_sided_t
 
 LEAST_NU0 = 8
-LEAST_S0, MOST_NU0 = 1e-12, 10**9  # beyond these nobody measured anything, and variances leave a float's range
+LEAST_S0, MOST_NU0 = 1e-12, 10**12  # beyond these nobody measured anything, and variances leave a float's range
 VOID_LEVEL = 0.99
 NOISY_LEVEL = 0.99
 FLAT_CAP_LN = log1p(0.05)

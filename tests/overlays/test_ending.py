@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,16 @@ def test_the_folder_of_a_maker_that_was_killed_is_removed_by_the_next_one_and_a_
     finally:
         alive.terminate()
         alive.communicate(timeout=WAIT_S)
+
+
+def test_makers_that_sweep_while_others_begin_all_get_a_folder_of_their_own(tmp_path):
+    """A folder that was just made and not locked yet looks like a dead maker's to a sweeper."""
+
+    def begin(_: int) -> str:
+        with making(tmp_path) as mine:
+            return mine.name
+
+    with ThreadPoolExecutor(8) as pool:
+        names = list(pool.map(begin, range(400)))
+    assert len(set(names)) == 400
+    assert list(tmp_path.iterdir()) == []
