@@ -1,14 +1,11 @@
 """Starts and stops by the public door: what may pass is tried again once, all else is told at once, nothing is left."""
 
-import http.server
 import json
 import os
 import shlex
 import signal
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 from campaign.engine import processes
 from tests.campaign.engine.conftest import holders
 from tests.fakes.line import WAIT_S, Line, finished_boots, marked, until
+from tests.fakes.neighbour import foreign_server
 
 GIB = 1024
 FAIL, VOID, INVALID, INTERRUPTED, SCREEN = 1, 4, 5, 130, 3
@@ -264,43 +262,14 @@ def one_waits(port: int) -> bool:
 # who answers
 
 
-class Yesterday(http.server.BaseHTTPRequestHandler):
-    """A healthy server that was started by somebody else."""
-
-    def do_GET(self) -> None:
-        """Its model list, whatever is asked."""
-        body = json.dumps({"data": [{"id": "config-x"}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
-
-
-@contextmanager
-def yesterdays_server(port: int) -> Iterator[None]:
-    """It holds the port."""
-    server = http.server.HTTPServer(("127.0.0.1", port), Yesterday)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 @pytest.mark.case("A9")
 def test_yesterdays_server_on_the_port_is_invalid_and_named_and_nothing_is_started(line: Line) -> None:
-    with yesterdays_server(line.port):
+    with foreign_server(line.port):
         done = line.run("fake8")
     assert done.returncode == INVALID
     assert "foreign server" in done.stderr
     assert f"pid {os.getpid()}" in done.stderr
-    assert "serving config-x" in done.stderr
+    assert "serving yesterday" in done.stderr
     assert list(line.folder.glob("*/boots")) == []
 
 

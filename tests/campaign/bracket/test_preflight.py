@@ -1,13 +1,8 @@
 """What is checked before the first boot, against a small real engine package, a real port and a real disk."""
 
-import http.server
-import json
 import os
 import shutil
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +14,7 @@ from campaign.bracket.preflight import fitting_base, preflight
 from campaign.config import Arm, Campaign
 from campaign.errors import ConfigError, DriftError, ExitCode, HostUnfitError, InvalidError
 from campaign.planning.plan import Plan, make
+from tests.fakes.neighbour import foreign_server
 from tests.fakes.ports import free_port
 
 FAKES = Path(__file__).resolve().parents[2] / "fakes"
@@ -62,35 +58,6 @@ def overlaid(plan: Plan, folder: Path, pinned: str, version: str = "0.0.0") -> P
     arm: ResolvedArm = resolve(campaign, "candidate")
     campaign.engine.version = engine
     return replace(plan, arms=plan.arms | {"candidate": arm})
-
-
-class Models(http.server.BaseHTTPRequestHandler):
-    """Somebody else's engine: it lists its model."""
-
-    def do_GET(self) -> None:
-        """The model list."""
-        body = json.dumps({"data": [{"id": "yesterday"}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
-
-
-@contextmanager
-def foreign_server(port: int) -> Iterator[None]:
-    """A server that was there before us."""
-    server = http.server.HTTPServer(("127.0.0.1", port), Models)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def test_a_machine_that_is_fit_gives_the_engines_own_tree(plan: Plan) -> None:

@@ -1,7 +1,6 @@
 """The ladder: each way in which an engine is not ready has a sentence of its own."""
 
 import http.server
-import json
 import re
 import socket
 import subprocess
@@ -17,6 +16,7 @@ from campaign.engine.local import serve
 from campaign.engine.readiness import Ladder, Rung
 from campaign.engine.spec import EngineSpec
 from campaign.errors import CampaignError, EngineFailedError, InvalidError
+from tests.fakes.neighbour import Neighbour
 
 Make = Callable[..., EngineSpec]
 
@@ -104,21 +104,6 @@ def test_our_budget_is_passed_on_and_an_explicit_limit_of_the_engine_wins(make: 
         pass
 
 
-class Foreign(http.server.BaseHTTPRequestHandler):
-    """Yesterday's server: healthy, and not ours."""
-
-    def do_GET(self) -> None:
-        """A model list."""
-        body = json.dumps({"data": [{"id": "yesterday"}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
-
-
 SHARING = """
 import http.server, socket, sys
 class Server(http.server.HTTPServer):
@@ -157,7 +142,7 @@ def foreign_once_booting(spec: EngineSpec) -> Iterator[None]:
     def take() -> None:
         while not (spec.log_file.exists() and "non-default args" in spec.log_file.read_text()):
             time.sleep(0.01)
-        servers.append(http.server.HTTPServer(("127.0.0.1", spec.port), Foreign))
+        servers.append(http.server.HTTPServer(("127.0.0.1", spec.port), Neighbour))
         ready.set()
         servers[0].serve_forever(poll_interval=0.02)
 
