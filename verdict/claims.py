@@ -33,6 +33,9 @@ from verdict.notes import (
 from verdict.resolution import resolution
 from verdict.words import ScreenWord, Verdict
 
+ROUNDING = 1e-12
+"""Nearer than this to a bound is at it: ln 105 - ln 100 is not to the last bit what ln 106.365 - ln 101.3 is."""
+
 
 class ClaimKind(StrEnum):
     """What kind of statement a claim makes (section 1.5)."""
@@ -133,7 +136,7 @@ def decide(kind: ClaimKind, lo: float, hi: float, bound: float) -> Verdict:
     """
     if not (isfinite(bound) and lo <= hi):
         raise VerdictError(f"an interval is [lo, hi] against a finite bound, found [{lo}, {hi}] and {bound}")
-    passed, failed = _outcome(kind, lo, hi, bound)
+    passed, failed = _outcome(kind, _at(lo, bound), _at(hi, bound), bound)
     if passed:
         return Verdict.PASS
     return Verdict.FAIL if failed else Verdict.INCONCLUSIVE
@@ -196,6 +199,11 @@ def judge(
         expectation=expectation,
         notes=tuple(note for note in found if note is not None),
     )
+
+
+def _at(end: float, bound: float) -> float:
+    """An end of an interval; the bound itself (or 0, or minus it) where only rounding lies between them."""
+    return next((edge for edge in (bound, -bound, 0.0) if abs(end - edge) <= ROUNDING), end)
 
 
 def _outcome(kind: ClaimKind, lo: float, hi: float, bound: float) -> tuple[bool, bool]:

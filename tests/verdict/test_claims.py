@@ -217,3 +217,10 @@ def test_a_band_whose_ends_are_swapped_is_refused() -> None:
 def test_a_plain_word_is_not_taken_for_a_choice() -> None:
     with pytest.raises(VerdictError, match="wanted a Direction"):
         speed(5, direction="lower")
+
+
+@pytest.mark.parametrize("pair", [(100.0, 105.0), (101.3, 106.365), (99.7, 104.685)], ids=str)
+def test_a_tie_at_the_margin_is_one_verdict_whatever_the_last_bit_of_its_readings(pair):
+    claim = Claim("speed", "step_per_s", ClaimKind.equivalence, 5.0, Scale.LOG, Direction.TWO_SIDED)
+    values = [pair[letter == "B"] for letter in "ABBABAAB"]
+    assert judge(claim, values, "ABBABAAB").verdict is Verdict.INCONCLUSIVE
