@@ -37,6 +37,7 @@ class Bracket:
     reruns_per_block: int = 1  # of boots that the environment tainted
     reruns: int = 2  # of such boots in the whole bracket; more, and the host is unfit
     aa_pairs: int = 2  # of a duet: pairs of base beside base that go first
+    rest_s: float = 0.0  # of a duet: before the other engine's turn, until the one that answered idles
     mechanism: bool = False  # one more boot an arm, not measured, under the engine's profiler
     mirror: bool = True
     refuse_underpowered: bool = False

@@ -32,6 +32,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, i
     "bracket.reruns_per_block": (0, 16),
     "bracket.reruns": (0, 100),
     "bracket.aa_pairs": (0, 16),
+    "bracket.rest_s": (0, 60),
     "host.foreign_cpu_cores": (0.01, 1024),
     "gates.korean.claimed_below_pct": (0.01, 99.99),
     "gates.quality.claimed_above_pct": (0.01, 99.99),

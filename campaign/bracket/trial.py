@@ -134,7 +134,8 @@ def _measure(lives: tuple[Live, ...]) -> None:
         for live in lives:
             timed.enter_context(live.draft.timed("window"))
         if len(sides) > 1:
-            found = measure_in_turn(sides, prompts, workload, silence_s, drafting=drafting)
+            rest_s = bench.plan.campaign.bracket.rest_s
+            found = measure_in_turn(sides, prompts, workload, silence_s, rest_s=rest_s, drafting=drafting)
         else:
             (alone,) = sides
             with alone.watched():
