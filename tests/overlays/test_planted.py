@@ -68,3 +68,19 @@ def test_a_slower_step_takes_at_least_its_share_and_counts_what_it_took(run, per
 
 def test_a_slower_step_that_is_off_adds_nothing(run):
     assert run("slow_step", STEPPING) == {"delayed_steps": 0, "own_us": 0, "added_us": 0}
+
+
+IMPORTED = """
+import json, slow_step
+from campaign_engine_report.state import counted
+first = counted()
+slow_step.delay(slow_step.now())
+print(json.dumps([first, counted()]))
+"""
+
+
+@pytest.mark.parametrize("percent", ["0", "8"])
+def test_a_process_that_only_imports_the_slower_step_shows_no_behaviour_of_it(run, percent):
+    first, stepped = run("slow_step", IMPORTED, VLLM_PLANTED_SLOW_STEP_PCT=percent)
+    assert first == {}  # an API server imports the engine's core too, and delays nothing
+    assert stepped["slow_step.delayed_steps"] == (1 if percent == "8" else 0)

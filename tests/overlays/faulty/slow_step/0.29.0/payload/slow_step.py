@@ -9,12 +9,16 @@ LONGER_PCT = float(os.environ.get("VLLM_PLANTED_SLOW_STEP_PCT", "0"))
 SPIN_S = 0.0003  # a sleep is late by up to this, so the rest is waited for awake
 
 counts = {"delayed_steps": 0, "own_us": 0, "added_us": 0}
+stepping: list[bool] = []
 now = time.perf_counter
 
 
 def delay(started_s: float) -> None:
     """Take LONGER_PCT of the time since `started_s`, and count what was really taken."""
     done_s = now()
+    if not stepping:  # other processes import the engine's core too; only one that steps has a behaviour to show
+        stepping.append(True)
+        count("slow_step", lambda: counts)
     until_s = done_s + LONGER_PCT / 100 * (done_s - started_s)
     if until_s == done_s:
         return
@@ -27,4 +31,3 @@ def delay(started_s: float) -> None:
 
 
 publish("slow_step", lambda: {"longer_pct": f"{LONGER_PCT:g}", **counts})
-count("slow_step", lambda: counts)
