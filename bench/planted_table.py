@@ -8,12 +8,16 @@ from statistics import fmean
 from typing import Any
 
 EQUAL_MAY_DIFFER = 3
+TAKES = 0.557  # points of pos1 by one per cent of garbled drafts
 HEAD = """# Planted effects on the real engine
 
 Reference engine: vLLM 0.29.0, CPU build, float32, eager, toy models, two shared cores. Nothing here is a figure for a
 GPU. Written by `python -m bench.planted`. *Recorded* is what the planted overlay itself wrote down: the time that it
 added to a step over the window's own time for one (the engine's decode seconds, wall clock), or the share of first
-draft tokens that it garbled times how often base's are accepted. *Covered*: the recorded effect lies in the interval.
+draft tokens that it garbled, by 0.557 points for one per cent. That rate was seen once, with 3.38 % garbled (-1.88 pp,
+5,736 of 8,280 against 5,686 of 8,437 drafts, run planted_shift-20261201-010649-a099): a garbled draft loses its token,
+and the drafts that then fill the gap are accepted more often than others. *Covered*: the recorded effect lies in the
+interval.
 
 | job | planted | recorded | estimated | interval | verdict | covered | boots | voids | run |
 |---|---|---|---|---|---|---|---|---|---|
@@ -77,9 +81,10 @@ def _word(result: Mapping[str, Any]) -> str:
 
 
 def _boots(run: Path) -> list[dict[str, Any]]:
-    """Every boot that the journal holds, those of an A/A start left out."""
+    """Every boot that the journal holds, of two records of one the later; those of an A/A start left out."""
     events = [json.loads(line) for line in (run / "journal.jsonl").read_text(encoding="utf-8").splitlines() if line]
-    return [event["boot"] for event in events if event["event"] == "boot"]
+    found = [event["boot"] for event in events if event["event"] == "boot"]
+    return list({(boot["index"], boot["status"] == "void"): boot for boot in found}.values())
 
 
 def _recorded(job: str, run: Path, boots: Sequence[Mapping[str, Any]]) -> float | None:
@@ -99,12 +104,11 @@ def _slower_pct(run: Path, boot: Mapping[str, Any]) -> float | None:
 
 
 def _shift_pp(run: Path, boot: Mapping[str, Any]) -> float | None:
-    """Points of pos1, negative: the share of first draft tokens that were garbled, by how often one is right."""
+    """Points of pos1, negative: the share of first draft tokens that were garbled, by what one takes away."""
     found = _published(run, boot, "acceptance_shift")
     if found is None:
         return None
-    share = found["garbled"] / found["drafts"]
-    return -share / (1 - share) * float(boot["metrics"]["acceptance_pos1_pp"])
+    return -100 * TAKES * found["garbled"] / found["drafts"]
 
 
 def _published(run: Path, boot: Mapping[str, Any], overlay: str) -> Mapping[str, float] | None:

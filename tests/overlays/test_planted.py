@@ -44,7 +44,7 @@ def run(tmp_path, faulty):
     return ran
 
 
-@pytest.mark.parametrize(("points", "garbled"), [("0", 0), ("0.5", 56), ("3", 338)])
+@pytest.mark.parametrize(("points", "garbled"), [("0", 0), ("0.5", 90), ("3", 539)])
 def test_an_acceptance_shift_garbles_its_share_of_the_first_tokens_and_nothing_else(run, points, garbled):
     found = run("acceptance_shift", GARBLING, VLLM_PLANTED_ACCEPTANCE_SHIFT_PP=points)
     assert found["drafts"] == 10_000

@@ -10,8 +10,8 @@ from typing import Any
 from campaign_engine_report.state import count, publish
 
 LOWER_PP = float(os.environ.get("VLLM_PLANTED_ACCEPTANCE_SHIFT_PP", "0"))
-ACCEPTED = 0.887  # of the drafts at position 1 over the natural prompts of the toy pair: what a wrong draft takes away
-SHARE = LOWER_PP / 100 / ACCEPTED
+TAKES = 0.557  # points of position 1 by one per cent of wrong drafts, on the trained prompts (bench/planted_table.py)
+SHARE = LOWER_PP / 100 / TAKES
 GOLDEN = 0.6180339887498949  # steps of this size are spread evenly and follow no rhythm of the prompts
 
 counts = {"drafts": 0, "garbled": 0}
