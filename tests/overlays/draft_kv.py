@@ -1,6 +1,6 @@
 """Run inside a staged engine: a shared prefix filled alone or beside a request at the limit, then asked about again.
 
-argv: the testbed's folder, the engine's cache folder's arguments as JSON. The last line of the output is the answer.
+argv: the testbed's folder, and sync or async. The last line of the output is the answer.
 """
 
 import json
@@ -24,7 +24,8 @@ def main():
         answer[name] = engine.asked_again(beside=True, guards=guards)
     answer["starved"] = engine.asked_again(starves=True)
     answer["alone again"] = engine.asked_again()
-    answer["written"] = engine.written()
+    if not asynchronous:
+        answer |= {"written": engine.written(), "withheld": withheld(), "beyond": beyond()}
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
 
 
@@ -104,12 +105,48 @@ class Engine:
         may |= set(_slots(runner, "prefix", range(lengths["prefix"], lengths["prefix"] + K + 1)))
         wrote = torch.zeros(len(caches[0]) * BLOCK, dtype=torch.bool)
         for cache in caches:
-            slots = _by_slot(cache)
+            slots = _values(cache)
             wrote |= ((slots != 7.0) & (slots != 0.0)).any(dim=-1)  # a fresh block is zeroed first
         while engine.has_unfinished_requests():
             engine.step()
         found = set(wrote.nonzero().flatten().tolist())
         return {"not its own": sorted(found - may), "missing": sorted(may - found), "slots": len(may)}
+
+
+class Drafter:
+    """As much of a drafter as the guard looks at."""
+
+    def __init__(self, over, **fields):
+        import torch
+        from vllm.v1.spec_decode import draft_kv_guard
+
+        vars(self).update(fields)
+        setattr(self, draft_kv_guard.MARK, draft_kv_guard.Shield(600, torch.tensor(over)))
+
+
+def withheld():
+    """What becomes of two requests' drafts and their probabilities, the second one over; and with nothing guarded."""
+    import torch
+    from vllm.v1.spec_decode import draft_kv_guard
+
+    drafter = Drafter([False, True], _last_draft_probs=torch.full((2, 2, 4), 0.25))
+    drafts = torch.tensor([[5, 6], [7, 8]])
+    found = draft_kv_guard.withhold(drafter, drafts).tolist()
+    setattr(drafter, draft_kv_guard.MARK, None)
+    told = {"drafts": found, "probabilities": drafter._last_draft_probs.tolist()}
+    return told | {"not guarded": draft_kv_guard.withhold(drafter, drafts).tolist()}
+
+
+def beyond():
+    """The context of a request that is longer than its drafter: tokens 598 to 601 of 600."""
+    import torch
+    from vllm.v1.spec_decode import draft_kv_guard
+
+    slots, positions = torch.tensor([70, 71, 72, 73]), torch.arange(598, 602)
+    drafter = Drafter([True], _context_slot_mapping_buffer=slots, _context_positions_buffer=positions)
+    drafter._dflash_num_context = 4
+    draft_kv_guard._hide_context(drafter, 600)
+    return {"slots": slots.tolist(), "positions": positions.tolist()}
 
 
 def _slots(runner, name, positions):
@@ -118,11 +155,11 @@ def _slots(runner, name, positions):
     return [blocks[at // BLOCK] * BLOCK + at % BLOCK for at in positions]
 
 
-def _by_slot(cache):
-    """[blocks, heads, block, 2 * size] of the CPU as [slots, all of a slot]; keys and values lie apart in a block."""
+def _values(cache):
+    """[blocks, heads, block, 2 * size] of the CPU as [slots, values]; keys come first, packed across slots."""
     blocks, heads, size, _ = cache.shape
-    halves = cache.reshape(blocks, heads, 2, size, -1)
-    return halves.permute(0, 3, 1, 2, 4).reshape(blocks * size, -1)
+    values = cache.reshape(blocks, heads, 2, size, -1)[:, :, 1]
+    return values.permute(0, 2, 1, 3).reshape(blocks * size, -1)
 
 
 def grown(before, after):
