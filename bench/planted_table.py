@@ -112,13 +112,12 @@ def _shift_pp(run: Path, boot: Mapping[str, Any]) -> float | None:
 
 
 def _published(run: Path, boot: Mapping[str, Any], overlay: str) -> Mapping[str, float] | None:
-    """What the overlay had published in the engine's core when the boot was asked for the last time."""
+    """What the overlay had published where it did its work, when the boot was asked for the last time."""
     folder = run / "boots" / f"{boot['index']:02d}-{boot['letter']}" / "reports"
-    for file in sorted(folder.glob("report-*.json")):
-        found = json.loads(file.read_text(encoding="utf-8")).get("overlays", {}).get(overlay)
-        if found:
-            return dict(found)
-    return None
+    reports = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("report-*.json"))]
+    told = [found for report in reports if (found := report.get("overlays", {}).get(overlay))]
+    worked = [found for found in told if found.get("delayed_steps") or found.get("drafts")]
+    return dict(worked[0]) if worked else None
 
 
 def _summary(rows: Sequence[Row]) -> str:

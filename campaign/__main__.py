@@ -17,8 +17,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> ExitCode:
-    if not arguments or arguments[0] == "help" or {"-h", "--help"} & set(arguments):
-        sys.stdout.write(manual.HELP)
+    if (words := manual.asked_for(arguments)) is not None:
+        sys.stdout.write(words)
         return ExitCode.PASS if arguments else ExitCode.CONFIG
     verb, rest = (arguments[0], arguments[1:]) if manual.is_verb(arguments[0]) else ("run", arguments)
     if verb == "import":

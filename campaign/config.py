@@ -95,6 +95,13 @@ class Exp8Expectation:
 
 
 @dataclass
+class PrefixCacheExpectation:
+    """What the prefix-cache experiment needs of this engine."""
+
+    block_size: int | None = None  # tokens; null is the engine's own
+
+
+@dataclass
 class Engine:
     """How an engine is started. Times in seconds."""
 
@@ -118,6 +125,7 @@ class Engine:
     logic_only: str | None = None  # why this engine's speed says nothing, for instance "Triton's interpreter"
     minutes_per_boot: float = 1.0  # for the plan's estimate only
     exp8: Exp8Expectation = field(default_factory=Exp8Expectation)
+    prefix_cache: PrefixCacheExpectation = field(default_factory=PrefixCacheExpectation)
 
 
 @dataclass
@@ -156,6 +164,9 @@ class Workload:
     repeats: int = 1
     warm_up_requests: int = 4  # at least, after one cold request; more until the speed is steady
     max_warm_up_requests: int = 12
+    prefix_prompts: str | None = None  # share a prefix: asked on an emptied prefix cache, then on a full one
+    prefix_rounds: int = 1  # of the full one
+    prefix_beside_tokens: int | None = None  # of a request that is under way whenever the cache is filled
 
 
 @dataclass

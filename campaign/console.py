@@ -12,23 +12,28 @@ from campaign.asked.knobs import KnobValue
 from campaign.asked.origins import Setting
 from campaign.config import Written
 from campaign.errors import ExitCode
-from campaign.evidence import BootRecord, WitnessRow
+from campaign.evidence import BETWEEN_REASONS, BootRecord, WitnessRow
 from campaign.gates.base import GateResult
 from campaign.names import (
     ACCEPTANCE_LENGTH,
     BASE,
     BESIDE,
     CANDIDATE,
+    DISCARDED_BECAUSE,
     STEP_PER_S,
+    SYNTHETIC,
     TOK_PER_S,
+    WINDOWS_DISCARDED,
     acceptance_pp,
     logic_only_label,
 )
 from campaign.planning.could_see import format_resolution
-from campaign.planning.plan import Plan, expected_minutes, prompt_paths
+from campaign.planning.order import format_order
+from campaign.planning.plan import Plan, prompt_paths
 from verdict.claims import ClaimKind
 from verdict.fit import Scale
-from verdict.words import Verdict
+from verdict.sentence import applied_margin
+from verdict.words import Verdict, number_of
 
 STAGE_PATH = re.compile(r"/\S*/stages/([0-9a-f]{12})[0-9a-f]{52}")
 INDENT = "              "  # under the verdict word's column
@@ -64,49 +69,7 @@ def format_plan(plan: Plan) -> list[str]:
     )
     lines += [f"  claim       {_claim(plan, name)}" for name in plan.claims]
     lines += [f"  gates       {', '.join(campaign.gates.switched_on())}"]
-    return [*lines, *_bracket(plan), *format_resolution(plan)]
-
-
-def _bracket(plan: Plan) -> list[str]:
-    """The boots in their order, the looks with their levels, and what they cost."""
-    looks = plan.looks
-    flipped = ", mirrored by its coin" if plan.flipped else ""
-    first, last = (expected_minutes(plan.campaign, boots) for boots in (looks.boots[0], looks.last))
-    order = f"  bracket     {' '.join(plan.schedule.blocks)}{flipped}"
-    if plan.schedule.paired:
-        return [
-            f"{order}: {len(plan.data)} pairs of boots, both live at once (A is base), about {_minutes(first)}",
-            *_beside(plan),
-        ]
-    if len(looks.boots) == 1:
-        return [f"{order}: {looks.last} boots (A is base), about {_minutes(first)}"]
-    boots = f"{', '.join(map(str, looks.boots[:-1]))} or {looks.last} boots"
-    levels = [looks.level(kind) for kind in (ClaimKind.superiority, ClaimKind.equivalence)]
-    return [
-        f"{order}: {boots} (A is base), about {max(1, round(first))} to {_minutes(last)}",
-        f"  looks       after {boots}, at {100 * levels[0]:.4g} % each ({100 * levels[1]:.4g} % for a margin), so that "
-        f"all of them err in 5 %; a claim stays as the first look decides it{_limits(plan)}",
-    ]
-
-
-def _beside(plan: Plan) -> list[str]:
-    """What goes before a duet: base beside base."""
-    pairs, port = len(plan.beside), plan.campaign.host.port
-    ports = f"ports {port} and {port + 1}"
-    if contrast.sameness_claimed(plan.claims):
-        return [f"  beside      base beside base is what it measures; {ports}"]
-    if not pairs:
-        return [
-            f"  beside      no pair of base beside base goes first: whether the places are alike is not shown; {ports}"
-        ]
-    minutes = _minutes(expected_minutes(plan.campaign, 2 * pairs))
-    return [f"  beside      {pairs} pair{'' if pairs == 1 else 's'} of base beside base first, {minutes} more; {ports}"]
-
-
-def _limits(plan: Plan) -> str:
-    bracket = plan.campaign.bracket
-    minutes = "" if bracket.max_minutes is None else f"; at most {_minutes(bracket.max_minutes)}"
-    return f"{minutes}; {'ends early where it is futile' if bracket.futility else 'futility is off'}"
+    return [*lines, *format_order(plan), *format_resolution(plan)]
 
 
 def format_probe(plan: Plan) -> list[str]:
@@ -143,11 +106,6 @@ def _told(arm: ResolvedArm) -> dict[str, str]:
         **{f"serve {name}": spelled(value) for name, value in arm.serve if name not in served},
         **{f"env {name}": value for name, value in variables.items()},
     }
-
-
-def _minutes(minutes: float) -> str:
-    whole = max(1, round(minutes))
-    return f"{whole} minute{'' if whole == 1 else 's'}"
 
 
 def _overlays(overlays: tuple[object, ...]) -> str:
@@ -205,6 +163,8 @@ def _claim(plan: Plan, name: str) -> str:
         ClaimKind.equivalence: f"must stay within +-{claim.bound:g} {unit}",
         ClaimKind.non_inferiority: f"at most {claim.bound:g} {unit} worse",
     }[claim.kind]
+    margin = applied_margin(claim)
+    bound += f" ({margin})" if margin else ""
     return f"{name}: {claim.kind.value} on {claim.metric}, {bound} (registered {plan.claims_digest[:12]})"
 
 
@@ -250,18 +210,27 @@ def format_pair(records: Sequence[BootRecord], total: int, left_s: float | None)
 
 
 def _figures(record: BootRecord) -> str:
+    """What a boot gave: the rates of its window, and the acceptance of the prompts, which are other texts."""
     metrics, why = record.metrics, record.facts.get("logic_only", "")
     parts = [f"{logic_only_label(why)}:"] if why else []
     parts += [f"{metrics[STEP_PER_S]:.1f} step/s"] if STEP_PER_S in metrics else []
     if TOK_PER_S in metrics and ACCEPTANCE_LENGTH in metrics:
-        parts.append(f"{metrics[TOK_PER_S]:.1f} tok/s at {metrics[ACCEPTANCE_LENGTH]:.2f} tok/step")
+        parts.append(f"{metrics[TOK_PER_S]:.1f} tok/s at {metrics[ACCEPTANCE_LENGTH]:.2f} tok/step in the window")
     if acceptance_pp(1) in metrics:
-        parts.append(f"pos1 {metrics[acceptance_pp(1)]:.1f} %")
+        parts.append(f"pos1 {metrics[acceptance_pp(1)]:.1f} % in the prompts")
+    parts += [record.facts[SYNTHETIC]] if SYNTHETIC in record.facts else []
     held = sum(row.ok for row in record.witness)
-    discarded = record.facts.get("windows_discarded", "0")
-    disturbed = [f"{discarded} disturbed windows discarded"] if discarded != "0" else []
-    disturbed += [f"others took {record.facts['others']}"] if "others" in record.facts else []
-    return "  ".join([*parts, f"witness {held}/{len(record.witness)}", *disturbed])
+    others = [f"others took {record.facts['others']}"] if "others" in record.facts else []
+    return "  ".join([*parts, f"witness {held}/{len(record.witness)}", *_discarded(record), *others])
+
+
+def _discarded(record: BootRecord) -> list[str]:
+    """How many windows were measured again, and why the last of them was."""
+    number = int(record.facts.get(WINDOWS_DISCARDED, "0"))
+    if not number:
+        return []
+    *_, last = record.facts.get(DISCARDED_BECAUSE, "").split(BETWEEN_REASONS)
+    return [f"{number_of(number, 'disturbed window')} discarded{f' ({last})' if last else ''}"]
 
 
 def _duration(seconds: float) -> str:

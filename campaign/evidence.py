@@ -7,6 +7,7 @@ from verdict.claims import Claim
 from verdict.history import History
 from verdict.looks import Looks
 
+BETWEEN_REASONS = " | "  # in a fact that tells those of several windows
 Status = Literal["ok", "failed", "invalid", "void"]
 
 
@@ -56,6 +57,38 @@ class DraftCounts:
     def acceptance_length(self) -> float | None:
         """Tokens per draft step, 1 + accepted / drafts; None when nothing was drafted."""
         return 1.0 + sum(self.accepted) / self.drafts if self.drafts else None
+
+
+@dataclass(frozen=True)
+class PrefixPass:
+    """Prompts with a shared prefix, asked one at a time: each on an emptied prefix cache, or each on a full one.
+
+    Tokens of prompts as they were served, looked up in the cache and found there; None where no counter shows them.
+    """
+
+    prompt_tokens: int
+    queries: int | None
+    hits: int | None
+    preemptions: int
+    counts: dict[str, DraftCounts]  # by prompt
+    hits_of: dict[str, int]  # tokens of one asking, by prompt
+    tokens_of: dict[str, int]  # of the prompt
+    ttft_s: dict[str, float]  # client's clock, the mean of a prompt's askings
+    rounds: int = 1  # askings of each prompt
+
+    @property
+    def hit_pct(self) -> float | None:
+        """Tokens found per token looked up, in per cent; None where nothing was looked up or counted."""
+        return 100.0 * self.hits / self.queries if self.hits is not None and self.queries else None
+
+
+@dataclass(frozen=True)
+class PrefixFacts:
+    """What a boot showed of its prefix cache."""
+
+    shared_tokens: int  # the shortest prefix that a prompt has in common with another one
+    cold: PrefixPass
+    warm: PrefixPass
 
 
 @dataclass(frozen=True)
@@ -114,6 +147,7 @@ class BootRecord:
     pair: int = 0  # of a duet, from 1: the two boots of a pair were up at once; 0 in a bracket of boots
     again: tuple[Again, ...] = ()  # prompts whose answers part, asked once more with log probabilities
     session: int = 0  # of a record of several hosts, which one
+    prefix: PrefixFacts | None = None  # of a workload with a shared prefix
 
 
 @dataclass(frozen=True)

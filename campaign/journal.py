@@ -5,7 +5,6 @@ The journal is one JSON object a line; a line that a kill cut short is dropped o
 
 import fcntl
 import json
-import math
 import os
 import re
 import tempfile
@@ -13,12 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
+from campaign.boot_records import kind_of, plain, record
 from campaign.errors import CampaignError, ConfigError, DriftError, SkippedError
-from campaign.evidence import Again, Answer, BootRecord, DraftCounts, KvFacts, WitnessRow
+from campaign.evidence import BootRecord
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 REGISTERED: dict[str, type] = {"run_id": str, "claims_digest": str, "config": dict, "arms": dict}
@@ -137,7 +137,7 @@ class RunFolder:
                 except (ValueError, RecursionError) as error:
                     raise self._broken(number, "it is no JSON") from error
                 if not isinstance(event, dict):
-                    raise self._broken(number, f"it holds {_kind(event)}, wanted a map")
+                    raise self._broken(number, f"it holds {kind_of(event)}, wanted a map")
                 yield number, event
 
     def _broken(self, number: int, why: str) -> ConfigError:
@@ -196,12 +196,12 @@ class RunFolder:
         """plan.json, with all in it that a run is gone on with. Raises ConfigError with what is missing."""
         data = read_json(self.plan)
         if not isinstance(data, dict):
-            raise ConfigError(f"{self.plan} holds {_kind(data)}, wanted the plan of a run")
+            raise ConfigError(f"{self.plan} holds {kind_of(data)}, wanted the plan of a run")
         arms = data.get("arms")
         found = data | ({f"arms.{name}": arm for name, arm in arms.items()} if isinstance(arms, dict) else {})
         for name, kind in (REGISTERED | {key: dict for key in found if key.startswith("arms.")}).items():
             if not isinstance(found.get(name), kind):
-                there = _kind(found[name]) if name in found else "missing"
+                there = kind_of(found[name]) if name in found else "missing"
                 raise ConfigError(f"{self.plan}: {name} is {there}, wanted {_KINDS[kind]}; it is not the plan of a run")
         return data
 
@@ -218,76 +218,3 @@ class RunFolder:
 
 def _voided(boot: BootRecord, reason: str) -> BootRecord:
     return boot if boot.status == "void" else replace(boot, status="void", reason=reason)
-
-
-def plain(boot: BootRecord) -> dict[str, Any]:
-    """A boot's record as JSON data."""
-    return asdict(boot)
-
-
-def record(data: Any) -> BootRecord:
-    """The inverse of `plain`. Raises ConfigError on a record of another schema, or with a value of another kind."""
-    wanted = {f.name for f in fields(BootRecord)}
-    if not isinstance(data, dict):
-        raise ConfigError(f"a boot record is a map, found {_kind(data)}")
-    if data.keys() != wanted:
-        raise ConfigError(
-            f"a boot record has keys {sorted(data.keys() ^ wanted)} too many or too few: another version?"
-        )
-    try:
-        found = _record(data)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"a boot record cannot be read: {error} ({type(error).__name__})") from error
-    for name, hint in get_type_hints(BootRecord).items():
-        if not _fits(getattr(found, name), hint):
-            raise ConfigError(
-                f"a boot record's {name} holds {_kind(data[name])}, or something in it is of another kind"
-            )
-    return found
-
-
-def _record(data: dict[str, Any]) -> BootRecord:
-    nested = dict(data)
-    nested["natural"] = _counts(data["natural"])
-    nested["window"] = _counts(data["window"])
-    nested |= {name: {k: _counts(v) for k, v in data[name].items()} for name in ("by_prompt", "counted")}
-    nested["answers"] = tuple(_answer(item) for item in data["answers"])
-    nested["kv"] = KvFacts(**data["kv"]) if data["kv"] else None
-    nested["witness"] = tuple(WitnessRow(**row) for row in data["witness"])
-    nested["again"] = tuple(Again(**(item | {"token_ids": tuple(item["token_ids"])})) for item in data.get("again", ()))
-    nested["log_tail"] = tuple(data["log_tail"])
-    return BootRecord(**nested)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of the kind that a field is declared as, down to its last part."""
-    inner, kind = get_args(hint), get_origin(hint)
-    if is_dataclass(hint):
-        hints = get_type_hints(hint)
-        return type(value) is hint and all(_fits(getattr(value, name), part) for name, part in hints.items())
-    if kind is tuple:
-        return isinstance(value, tuple) and all(_fits(part, inner[0]) for part in value)
-    if kind is dict:
-        return isinstance(value, dict) and all(_fits(part, inner[1]) for part in value.values())
-    if kind is Literal:
-        return type(value) is str and value in inner
-    return any(_fits(value, one) for one in inner) if inner else _is_plain(value, hint)
-
-
-def _is_plain(value: Any, hint: Any) -> bool:
-    """A truth value is no number, and a number is finite."""
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
-
-
-def _kind(value: object) -> str:
-    return {dict: "a map", list: "a list", str: "text", type(None): "nothing"}.get(type(value), type(value).__name__)
-
-
-def _counts(data: dict[str, Any] | None) -> DraftCounts | None:
-    return DraftCounts(data["drafts"], tuple(data["accepted"])) if data else None
-
-
-def _answer(data: dict[str, Any]) -> Answer:
-    return Answer(**(data | {"token_ids": tuple(data["token_ids"])}))

@@ -15,14 +15,15 @@ from urllib.parse import urlsplit
 
 from campaign import trace
 from campaign.bracket import live
+from campaign.bracket.bench import Bench
 from campaign.bracket.draft import Draft
-from campaign.bracket.live import Bench, Live
+from campaign.bracket.live import Live
 from campaign.bracket.looks import Outcome
 from campaign.disclosure import is_dead, may_show_readings
 from campaign.engine.spec import EngineSpec
 from campaign.errors import CampaignError, EngineFailedError, interrupted
 from campaign.journal import RunFolder
-from campaign.names import logic_only_label
+from campaign.names import DECODE_SET, logic_only_label
 from campaign.planning.plan import PlannedBoot
 from campaign.told import profiled
 from campaign.trace import TraceError
@@ -127,7 +128,7 @@ def _profiled(one: Live, profiler: Profiler, traces: Path) -> float:
     """A few requests unprofiled, then profiled ones until the trace is there; seconds that those took."""
     bench = one.bench
     ask = asking(bench.plan.campaign.workload, bench.plan.campaign.engine.request_timeout_s)
-    prompts = bench.prompts["decode"]
+    prompts = bench.prompts[DECODE_SET]
     client = live.client(one)
     with one.engine.explained():
         for number in range(UNPROFILED_REQUESTS):

@@ -3,6 +3,9 @@
 BASE = "base"
 CANDIDATE = "candidate"
 
+DECODE_SET = "decode"  # the prompt set of the window; its answers run to max_tokens (ignore_eos)
+PREFIX_SET = "prefix"  # prompts that share a prefix; of their answers the two passes
+PREFIX_COLD, PREFIX_WARM = "prefix_cold", "prefix_warm"
 SAMPLED_SET = "korean_sampled"  # the prompt set that is drawn; every other one is answered greedily
 
 # boot-level metrics, units in the name
@@ -10,6 +13,7 @@ STEP_PER_S = "step_per_s"
 TOK_PER_S = "tok_per_s"
 ACCEPTANCE_LENGTH = "acceptance_length"
 TTFT_MEDIAN_S = "ttft_median_s"
+TTFT_COLD_S, TTFT_WARM_S = "ttft_cold_s", "ttft_warm_s"  # medians over prompts: emptied prefix cache, full one
 TPOT_S = "tpot_s"
 KV_TOKENS = "kv_tokens"
 BOOT_SECONDS = "boot_s"
@@ -20,11 +24,14 @@ CHUNK_GAP_S = "chunk_gap_s"
 PREFIX_HIT_PCT = "prefix_hit_pct"
 DECODE_ANSWER_TOKENS = "decode_answer_tokens"  # mean of a boot; of a record, which has no answers
 SPEED = (  # what an engine that only proves its logic says nothing about
-    STEP_PER_S, TOK_PER_S, TTFT_MEDIAN_S, TPOT_S, WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S, CHUNK_GAP_S,
+    STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S, TTFT_COLD_S, TTFT_WARM_S,
+    WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S, CHUNK_GAP_S,
 )  # fmt: skip
 # facts of a duet's boots
 BESIDE = "beside"  # what base beside base showed
 BEGAN, MACHINE_BOOT = "began", "machine_boot"  # facts: when a boot began (UTC), and the kernel's name of that uptime
+SYNTHETIC = "synthetic"  # fact of every boot of an engine that makes its acceptance up: the label that says so
+WINDOWS_DISCARDED, DISCARDED_BECAUSE = "windows_discarded", "windows_discarded_because"  # facts of a boot
 UNLIKE = "unlike"  # why two engines beside each other are not alike on this machine
 
 
@@ -36,7 +43,7 @@ def logic_only_label(reason: str) -> str:
 def clock_of(name: str) -> str:
     """By which clock a duration or a rate was taken; empty for what is neither. None of these is a device's."""
     engines, clients = "engine's own decode seconds", "client's perf_counter"
-    by_the_client = (TTFT_MEDIAN_S, CHUNK_GAP_S, WINDOW_FIRST_STEP_PER_S, WINDOW_LAST_STEP_PER_S)
+    by_the_client = set(SPEED) - {STEP_PER_S, TOK_PER_S, TPOT_S}
     found = dict.fromkeys((STEP_PER_S, TOK_PER_S, TPOT_S), engines) | dict.fromkeys(by_the_client, clients)
     return found.get(name, "host's monotonic clock" if name.endswith("_s") else "")
 

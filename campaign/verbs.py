@@ -7,8 +7,9 @@ from pathlib import Path
 
 from campaign import console, mechanism, tracked
 from campaign.bracket import attempts, noise
+from campaign.bracket.bench import Bench
 from campaign.bracket.draft import TAIL_LINES, Draft
-from campaign.bracket.live import Bench, kv_first, prove, specify, write_asked
+from campaign.bracket.live import kv_first, prove, specify, write_asked
 from campaign.bracket.looks import Outcome, judge, look_lines
 from campaign.bracket.preflight import overlays_told, preflight
 from campaign.bracket.session import has_ended, run_bracket
@@ -18,9 +19,11 @@ from campaign.door import RUN_ID, RunReference
 from campaign.engine import local, stop
 from campaign.engine.logs import tail
 from campaign.errors import CampaignError, ConfigError, DriftError, ExitCode, interrupted
+from campaign.gates import synthetic
 from campaign.host import registry
 from campaign.import_request import ImportRequest
 from campaign.journal import RunFolder, read_json, write_json
+from campaign.names import SYNTHETIC
 from campaign.planning.plan import Plan, PlannedBoot, make
 from campaign.told import recorded, report
 from campaign.told.result import result_of
@@ -237,7 +240,9 @@ def _bench(plan: Plan, folder: RunFolder, base: BaseTree) -> Bench:
     stages = {name: _staged(plan, base, name) for name in plan.arms}
     rows = {name: [row.plain() for row in stage.rows] for name, stage in stages.items()}
     folder.keep_manifest(rows)
-    return Bench(plan, folder, stages, plan.prompts, console.show, base.root)
+    label = synthetic.label(plan.campaign.model.synthetic_acceptance_length)
+    told = {SYNTHETIC: label} if label else {}
+    return Bench(plan, folder, stages, plan.prompts, console.show, base.root, told)
 
 
 def _staged(plan: Plan, base: BaseTree, arm: str) -> Stage:

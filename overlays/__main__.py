@@ -129,7 +129,10 @@ def _verify_set(asked: argparse.Namespace, base: BaseTree) -> int:
         print(format_row(row))
     expect_fit(rows)
     _try_imports(asked, base, overlays)
-    print(f"all {len(rows)} files of {len(overlays)} overlays fit{' and import' if asked.imports else ''}")
+    files, of = ("the one file" if len(rows) == 1 else f"all {len(rows)} files"), len(overlays)
+    fits = "fits" if len(rows) == 1 else "fit"
+    import_too = (" and imports" if len(rows) == 1 else " and import") if asked.imports else ""
+    print(f"{files} of {of} overlay{'' if of == 1 else 's'} {fits}{import_too}")
     return 0
 
 

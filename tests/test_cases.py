@@ -1,5 +1,6 @@
 """The list of cases stays true: a case that is not due later has a test, and every mutant still fits its file."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -31,3 +32,16 @@ def test_a_mutant_fits_the_file_that_it_breaks(mutant):
 def test_the_list_has_all_the_cases_of_the_bank():
     numbers = {"A": 13, "B": 13, "C": 13, "D": 14, "E": 11, "F": 14, "G": 12, "H": 14, "I": 9, "J": 8}
     assert list(cases()) == [f"{family}{n}" for family, last in numbers.items() for n in range(1, last + 1)]
+
+
+@pytest.mark.parametrize("script", ["bank.py", "mutants.py"])
+def test_a_family_that_there_is_not_is_told_with_those_that_there_are(python, script):
+    done = python(str(HERE / script), "A", "Z")
+    assert done.returncode == 2
+    assert done.stdout.startswith("no family 'Z' in tests/cases; wanted some of A ")
+
+
+def test_a_case_that_is_due_says_with_which_issue_and_for_what():
+    due = {case.due for case in cases().values() if case.due}
+    assert due
+    assert all(re.match(r"issue \d+: \w", told) for told in due)

@@ -3,13 +3,13 @@
 from enum import StrEnum
 from math import floor, log10
 
-from verdict.claims import ClaimKind, Judgement
-from verdict.fit import ErrorBar
+from verdict.claims import Claim, ClaimKind, Judgement
+from verdict.fit import ErrorBar, Scale
 from verdict.history import History
 from verdict.notes import NO_ERROR_BAR_YET, SUSPECT
 from verdict.power import MOST_BOOTS
 from verdict.proportions import lower_bound, upper_bound, zero_failures_needed
-from verdict.words import Verdict
+from verdict.words import Verdict, number_of
 
 WORD_WIDTH = 14
 LABEL_END = 26
@@ -133,6 +133,19 @@ def bound_text(judgement: Judgement, unit: str) -> str:
     }[judgement.claim.kind]
 
 
+def applied_margin(claim: Claim) -> str:
+    """Between which effects a margin that is given in per cent lets one lie; empty for any other bound (section 1.5).
+
+    It is symmetric in ln: exchanging the arms of an equivalence claim exchanges nothing else.
+    """
+    if claim.scale is not Scale.LOG or claim.kind not in (ClaimKind.equivalence, ClaimKind.non_inferiority):
+        return ""
+    low, high = (claim.scale.effect(sign * claim.scale.difference(claim.bound)) for sign in (-1, 1))
+    if claim.kind is ClaimKind.non_inferiority:
+        return f"down to {signed(low, 2)} %, in ln"
+    return f"{signed(low, 2)} to {signed(high, 2)} %, symmetric in ln"
+
+
 def _bound_piece(judgement: Judgement, unit: str) -> str:
     text = bound_text(judgement, unit)
     if judgement.screen or judgement.interval is None:
@@ -191,8 +204,7 @@ def _boots_piece(judgement: Judgement) -> str:
 def ran_text(judgement: Judgement, boots: int | None = None) -> str:
     """What was run, or so many boots of it, in its unit: `8 boots`; of a duet `4 pairs`."""
     found = judgement.fit.n_boots if boots is None else boots
-    unit, number = ("pair", found // 2) if judgement.fit.n_pairs else ("boot", found)
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+    return number_of(found // 2, "pair") if judgement.fit.n_pairs else number_of(found, "boot")
 
 
 def _resolution_piece(judgement: Judgement, unit: str) -> str:

@@ -21,3 +21,14 @@ class ScreenWord(StrEnum):
 
     PROMOTE = "SCREEN-PROMOTE"
     DROP = "SCREEN-DROP"
+
+
+def number_of(number: float, noun: str) -> str:
+    """A number with what it counts: `1 boot`, `0 boots`; the noun is given in the singular."""
+    shown = f"{number:g}" if isinstance(number, float) else str(number)
+    return f"{shown} {agreeing(number, noun, f'{noun}s')}"
+
+
+def agreeing(number: float, one: str, many: str) -> str:
+    """The word that goes with a number: `is` or `are`."""
+    return one if number == 1 else many

@@ -56,10 +56,12 @@ def _check_lengths(
     """No answer may be longer than the engine's longest request: it would be refused after the boot."""
     lengths = [dict(arm.serve).get("max_model_len") for arm in arms.values()]
     known = [length for length in lengths if isinstance(length, int)]  # "auto" is known to nobody yet
-    asked = {f"prompt {p.id}": p.max_tokens for found in prompts.values() for p in found}
+    asked = {f"{p.where}: prompt {p.id}": p.max_tokens for found in prompts.values() for p in found}
     for where, tokens in {"workload": campaign.workload.max_tokens, **asked}.items():
         if known and tokens >= min(known):
-            raise ConfigError(f"{where}: max_tokens {tokens} leaves no room for a prompt in max_model_len {min(known)}")
+            raise ConfigError(
+                f"{where}: max_tokens {tokens} leaves no room for a prompt in max_model_len {min(known)}; ask for fewer"
+            )
 
 
 def _check_drafting(campaign: Campaign, arms: Mapping[str, ResolvedArm]) -> None:

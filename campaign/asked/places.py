@@ -15,7 +15,9 @@ def absolute(campaign: Campaign) -> Campaign:
     host.overlay_path = [_absolute(path) for path in host.overlay_path]
     engine.python = _absolute(engine.python)
     engine.profile = None if engine.profile is None else _absolute(engine.profile)
-    campaign.workload.prompts = _absolute(campaign.workload.prompts)
+    workload = campaign.workload
+    workload.prompts = _absolute(workload.prompts)
+    workload.prefix_prompts = None if workload.prefix_prompts is None else _absolute(workload.prefix_prompts)
     for gate in (campaign.gates.quality, campaign.gates.korean):
         if gate is not None:
             gate.prompts = _absolute(gate.prompts)

@@ -13,8 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from campaign.boot_records import plain
+from campaign.boot_records import record as from_plain
 from campaign.bracket import burn_in
-from campaign.bracket.live import Bench, specify
+from campaign.bracket.bench import Bench
+from campaign.bracket.live import specify
 from campaign.bracket.reruns import HOST_UNFIT
 from campaign.bracket.trial import Keep, Records, run_trial
 from campaign.engine import memory
@@ -22,8 +25,7 @@ from campaign.engine.fatal import CO_TENANT, COLD_CACHE, STALE_CACHE
 from campaign.engine.memory import Watch
 from campaign.errors import HostUnfitError
 from campaign.evidence import BootRecord
-from campaign.journal import RunFolder, plain
-from campaign.journal import record as from_plain
+from campaign.journal import RunFolder
 from campaign.planning.plan import PlannedBoot
 
 Boots = tuple[PlannedBoot, ...]  # of one datum: one, or the two of a pair

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
+from campaign.bracket.bench import Bench
 from campaign.bracket.draft import ENDINGS
-from campaign.bracket.live import Bench, asked_of, client, longest_silence_s, specify, start
+from campaign.bracket.live import asked_of, client, specify, start
 from campaign.brackets import BurnIn
 from campaign.engine import local
 from campaign.engine.memory import Watch
+from campaign.names import DECODE_SET
 from campaign.planning.plan import PlannedBoot
 from campaign.traffic.warm_up import warm_up
 
@@ -61,7 +63,7 @@ def _make(bench: Bench, boot: PlannedBoot, machine: Watch) -> None:
         with ExitStack() as engines:
             start(live, engines)
             warm_up(
-                client(live), bench.prompts["decode"], workload, longest_silence_s(bench),
+                client(live), bench.prompts[DECODE_SET], workload, bench.longest_silence_s,
                 at_least=workload.warm_up_requests, draft_tokens=draft_tokens,
             )  # fmt: skip
     except ENDINGS as error:

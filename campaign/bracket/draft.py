@@ -11,11 +11,11 @@ from campaign.engine.logs import read, tail, unconfirmed
 from campaign.engine.readiness import Ladder
 from campaign.engine.spec import EngineSpec
 from campaign.errors import CampaignError, EngineFailedError, HostUnfitError, InvalidError
-from campaign.evidence import BootRecord, KvFacts, Status, WitnessRow
+from campaign.evidence import BETWEEN_REASONS, BootRecord, KvFacts, Status, WitnessRow
 from campaign.gates.base import GateResult
 from campaign.gates.sittings import stamp
 from campaign.host.machine import uptime_id
-from campaign.names import BEGAN, MACHINE_BOOT
+from campaign.names import BEGAN, DISCARDED_BECAUSE, MACHINE_BOOT, WINDOWS_DISCARDED
 from campaign.planning.plan import PlannedBoot
 
 TAIL_LINES = 12
@@ -88,6 +88,12 @@ def ended_by(error: Ending, draft: Draft, engine_spec: EngineSpec) -> BootRecord
     failed = draft.stopped(error, "failed", engine_spec.log_file)
     doubt = unconfirmed(engine_spec.argv, read(engine_spec.log_file))
     return replace(failed, reason=f"{failed.reason}; {doubt}") if doubt else failed
+
+
+def discarded(because: tuple[str, ...]) -> dict[str, str]:
+    """How many disturbed windows came before the measured one and why each was: facts of the boot."""
+    told = {DISCARDED_BECAUSE: BETWEEN_REASONS.join(because)} if because else {}
+    return {WINDOWS_DISCARDED: str(len(because))} | told
 
 
 def failure_behind(interrupt: KeyboardInterrupt) -> Ending | None:

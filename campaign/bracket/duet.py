@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from campaign.bracket import attempts
-from campaign.bracket.live import Bench
+from campaign.bracket.bench import Bench
 from campaign.bracket.reruns import HOST_UNFIT, cause, spent
 from campaign.bracket.trial import Keep, Records
 from campaign.console import format_pair

@@ -2,48 +2,34 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from campaign.bracket import stamps
-from campaign.bracket.draft import ENDINGS, Draft, Ending
+from campaign.bracket.bench import Bench
+from campaign.bracket.draft import ENDINGS, Draft, Ending, discarded
 from campaign.bracket.proof import as_the_other_arm_must, asked, facts, remarks, require, who_must_answer, wraps
+from campaign.bracket.questions import ask_all, prefix_metrics
 from campaign.engine import kv, local, spec, speculation, witness
 from campaign.engine.reports import Report, ask, places
 from campaign.errors import EngineFailedError
 from campaign.evidence import DraftCounts, KvFacts, WitnessRow
-from campaign.journal import RunFolder, dumps, write_json, write_text
-from campaign.names import ACCEPTANCE_ESTIMATOR, DRAFT_COUNTERS, KV_TOKENS
-from campaign.planning.plan import Plan, PlannedBoot
-from campaign.prompting.checks import Prompt
+from campaign.journal import dumps, write_json, write_text
+from campaign.names import DRAFT_COUNTERS, KV_TOKENS
+from campaign.planning.plan import PlannedBoot
 from campaign.traffic.alternate import Side
-from campaign.traffic.answers import BY_THE_COUNTERS, acceptance_metrics, natural, pooled
+from campaign.traffic.answers import acceptance_metrics
 from campaign.traffic.client import Client
 from campaign.traffic.polling import StallWatch
-from campaign.traffic.second_look import Questioner, has_prefix_cache
+from campaign.traffic.second_look import Questioner
 from campaign.traffic.timing import counted_apart
-from campaign.traffic.warm_up import least, warm_up
 from campaign.traffic.window import STREAM, Measured
-from overlays.stage import Stage
-from verdict.words import Verdict
+from verdict.words import Verdict, agreeing, number_of
 
 REPORT_DEADLINE_S = 15.0
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What every boot of a run shares."""
-
-    plan: Plan
-    folder: RunFolder
-    stages: dict[str, Stage]  # by arm
-    prompts: dict[str, tuple[Prompt, ...]]  # by prompt set
-    say: Callable[[str], None]
-    site: Path | None = None  # where the engine's libraries lie
-    told: Mapping[str, str] = field(default_factory=dict)  # facts of all its boots
 
 
 @dataclass
@@ -132,7 +118,7 @@ def make_ready(live: Live) -> None:
     """Warm up, the prompts with their checkers, and the witness once more: what follows is the window."""
     bench, draft = live.bench, live.draft
     with live.engine.explained():
-        live.more = _prompts(bench, draft, client(live))
+        live.more = ask_all(bench, draft, client(live))
     live.engine.check()
     first, live.reports = live.reports, _ask_again(live, "window")
     require(_rows(bench, draft.boot, live.engine, first, live.reports, usual=False))
@@ -146,10 +132,10 @@ def side(live: Live) -> Side:
 def finish(live: Live, measured: Measured) -> None:
     """What it gave on disk, the witness after the window, and the record of its boot."""
     bench, draft = live.bench, live.draft
-    draft.facts |= {"windows_discarded": str(measured.discarded)} | measured.facts | _drafts_seen(live, measured)
+    draft.facts |= discarded(measured.discarded) | measured.facts | _drafts_seen(live, measured)
     draft.window_ns = (measured.samples[0].sent_ns, measured.samples[-1].chunk_ns[-1])
     with live.engine.explained():
-        asker = Questioner(client(live), longest_silence_s(bench), bench.prompts)
+        asker = Questioner(client(live), bench.longest_silence_s, bench.answered)
         live.more |= asker.look_into(live.more["answers"], measured.answers, bench.folder.records(), draft.boot.letter)
     more = _kept(bench, draft, measured, live.more)
     live.engine.check()
@@ -161,6 +147,7 @@ def finish(live: Live, measured: Measured) -> None:
     metrics = {
         **measured.metrics,
         **acceptance_metrics(more["natural"]),
+        **prefix_metrics(more.get("prefix")),
         KV_TOKENS: float(_kv(draft).capacity_tokens),
     }
     more["counted"] = more["counted"] | _counted_apart(bench, measured)
@@ -173,8 +160,9 @@ def _drafts_seen(live: Live, measured: Measured) -> dict[str, str]:
     if not told or measured.counts is None or measured.counts.drafts:
         return {}
     by_steps = measured.facts.get(DRAFT_COUNTERS, "the counters show 0 drafts")
-    logged = f"{len(told)} SpecDecoding lines of its log count {sum(line.drafted for line in told)} drafted tokens"
-    return {DRAFT_COUNTERS: f"{by_steps}; {logged}"}
+    logged = f"{number_of(len(told), 'SpecDecoding line')} of its log {agreeing(len(told), 'counts', 'count')}"
+    drafted = number_of(sum(line.drafted for line in told), "drafted token")
+    return {DRAFT_COUNTERS: f"{by_steps}; {logged} {drafted}"}
 
 
 def _counted_apart(bench: Bench, measured: Measured) -> dict[str, DraftCounts]:
@@ -257,34 +245,6 @@ def _kv(draft: Draft) -> KvFacts:
     return draft.kv
 
 
-def _prompts(bench: Bench, draft: Draft, client: Client) -> dict[str, Any]:
-    """Warm up, then the prompts with their checkers, to their natural end."""
-    workload, timeout_s = bench.plan.campaign.workload, longest_silence_s(bench)
-    with draft.timed("warm_up"):
-        warmed = warm_up(
-            client,
-            bench.prompts["decode"],
-            workload,
-            timeout_s,
-            at_least=least(workload, bench.folder.records()),
-            draft_tokens=bench.plan.campaign.model.num_speculative_tokens,
-        )
-    draft.facts |= warmed.facts | {ACCEPTANCE_ESTIMATOR: BY_THE_COUNTERS}
-    with draft.timed("prompts"):
-        by_prompt, checked = natural(client, _checked_sets(bench), timeout_s)
-        quality = bench.plan.campaign.gates.quality
-        if quality is not None and quality.warm and has_prefix_cache(draft.facts):
-            checked = Questioner(client, timeout_s, bench.prompts).warmed(checked)
-            draft.facts["prompts_cache"] = "warm: every prompt was asked twice"
-    return {"natural": pooled(by_prompt), "by_prompt": by_prompt, "answers": checked, "counted": warmed.counted}
-
-
-def longest_silence_s(bench: Bench) -> float:
-    """Without a token for so long, a request is looked into (StallWatch)."""
-    engine = bench.plan.campaign.engine
-    return min(engine.request_timeout_s, engine.stall_timeout_s)
-
-
 def _kept(bench: Bench, draft: Draft, measured: Measured, more: dict[str, Any]) -> dict[str, Any]:
     """Samples and texts on disk, and all answers of the boot in its record."""
     folder = bench.folder.boot(draft.boot.name)
@@ -292,7 +252,3 @@ def _kept(bench: Bench, draft: Draft, measured: Measured, more: dict[str, Any]) 
     write_text(folder / "samples.jsonl", "".join(dumps(vars(s)) + "\n" for s in measured.samples))
     write_text(folder / "texts.jsonl", "".join(dumps(vars(a)) + "\n" for a in answers))
     return more | {"answers": answers}
-
-
-def _checked_sets(bench: Bench) -> dict[str, tuple[Prompt, ...]]:
-    return {name: prompts for name, prompts in bench.prompts.items() if name != "decode"}

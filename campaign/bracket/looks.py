@@ -19,7 +19,7 @@ from campaign.gates.claimed import logic_only
 from campaign.planning.plan import Plan
 from verdict.looks import futility
 from verdict.sentence import effect_text, look_text
-from verdict.words import Verdict
+from verdict.words import Verdict, number_of
 
 CODES = {
     Verdict.PASS: ExitCode.PASS,
@@ -182,7 +182,8 @@ def out_of_minutes(plan: Plan, records: tuple[BootRecord, ...], voided: Voided, 
     ends_s = besides_s + sum(took_s) + (goal - ran) * sum(took_s) / len(took_s)
     if ends_s <= 60 * most:
         return ""
-    return f"bracket.max_minutes={most:g}: the next {goal - ran} boots would end at about {ends_s / 60:.0f} minutes"
+    following = number_of(goal - ran, "boot")
+    return f"bracket.max_minutes={most:g}: the next {following} would end at about {ends_s / 60:.0f} minutes"
 
 
 def look_lines(look: Look, plan: Plan) -> list[str]:

@@ -13,7 +13,7 @@ from campaign.gates.base import GateResult
 from campaign.gates.footing import boot_name
 from campaign.host.registry import DIFFERS, SAME, Row, add, key_of
 from campaign.journal import RunFolder
-from campaign.names import STEP_PER_S
+from campaign.names import DECODE_SET, STEP_PER_S
 from campaign.planning.plan import Plan
 from verdict.claims import ClaimKind, Judgement
 from verdict.components import Components, best_requests, components
@@ -63,7 +63,7 @@ def _row(plan: Plan, folder: RunFolder, evidence: Evidence, judgement: Judgement
     rss = _rss(own)
     within = _within(folder, evidence) if claim.metric == STEP_PER_S else None
     return Row(
-        key=key_of(plan.campaign, plan.prompts["decode"], claim.metric),
+        key=key_of(plan.campaign, plan.prompts[DECODE_SET], claim.metric),
         run_id=plan.run_id,
         time_unix_s=round(time.time(), 3),
         schedule=judgement.letters,

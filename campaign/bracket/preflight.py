@@ -87,6 +87,11 @@ def _check_disk(plan: Plan) -> None:
 
 def _check_port(port: int) -> None:
     found = listener(port)
+    if found is not None and found.run:
+        raise InvalidError(
+            f"port {port} is held: {found}; nothing was started. Wait until that run or probe has ended, end what a "
+            f"dead one left with `python -m campaign resume {found.run}`, or choose another host.port"
+        )
     if found is not None:
         raise InvalidError(
             f"foreign server on port {port}: {found}; nothing was started. Stop it, or choose another host.port"

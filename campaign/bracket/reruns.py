@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from campaign.evidence import BootRecord
 from campaign.planning.plan import Plan
+from verdict.words import agreeing, number_of
 
 HOST_UNFIT = "host_unfit"  # a fact of a void boot after which nothing can be started on this machine
 BESIDE_ANOTHER = "beside_another"  # a fact of a void boot that had nothing to do with the end of its pair
@@ -23,12 +24,18 @@ def spent(plan: Plan, record: BootRecord, voided: Voided) -> str:
     bracket = plan.campaign.bracket
     counted = [group[0] for group in voided if group and _counts(group[0])]
     if len(counted) >= bracket.reruns:
-        return f"{len(counted)} of {bracket.reruns} re-runs are used (bracket.reruns)"
+        return f"{len(counted)} of {number_of(bracket.reruns, 're-run')} {_are(bracket.reruns)} used (bracket.reruns)"
     block = block_of(plan, record.index)
     here = sum(block_of(plan, boot.index) == block for boot in counted)
     if here >= bracket.reruns_per_block:
-        return f"{here} of {bracket.reruns_per_block} re-runs of block {block} are used (bracket.reruns_per_block)"
+        each = number_of(bracket.reruns_per_block, "re-run")
+        are = _are(bracket.reruns_per_block)
+        return f"{here} of {each} of block {block} {are} used (bracket.reruns_per_block)"
     return ""
+
+
+def _are(number: int) -> str:
+    return agreeing(number, "is", "are")
 
 
 def _counts(void: BootRecord) -> bool:

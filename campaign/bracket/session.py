@@ -8,7 +8,7 @@ from typing import Any
 
 from campaign.asked import contrast
 from campaign.bracket import attempts, burn_in, duet, stamps
-from campaign.bracket.live import Bench
+from campaign.bracket.bench import Bench
 from campaign.bracket.looks import Outcome, judge, look_lines
 from campaign.bracket.reruns import PAUSED, Voided, block_of, cause, spent
 from campaign.console import format_datum

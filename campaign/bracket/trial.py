@@ -6,8 +6,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from campaign.bracket.bench import Bench
 from campaign.bracket.draft import ENDINGS, Draft, Ending, ended_by, failure_behind
-from campaign.bracket.live import Bench, Live, asked_of, finish, longest_silence_s, make_ready, side, start
+from campaign.bracket.live import Live, asked_of, finish, make_ready, side, start
 from campaign.bracket.preflight import overlays_told
 from campaign.bracket.reruns import BESIDE_ANOTHER
 from campaign.engine import signals
@@ -15,6 +16,7 @@ from campaign.evidence import BootRecord
 from campaign.host.host_watch import Seen, watch
 from campaign.host.tainted import SERIES, judged, limits
 from campaign.journal import write_json
+from campaign.names import DECODE_SET
 from campaign.planning.plan import PlannedBoot
 from campaign.traffic.alternate import measure_in_turn
 from campaign.traffic.window import measure
@@ -128,7 +130,7 @@ def _measure(lives: tuple[Live, ...]) -> None:
     """The window of one engine, or the common one of two, and then what closes each boot's record."""
     bench = lives[0].bench
     drafting = bench.plan.campaign.model.num_speculative_tokens > 0
-    prompts, workload, silence_s = bench.prompts["decode"], bench.plan.campaign.workload, longest_silence_s(bench)
+    prompts, workload, silence_s = bench.prompts[DECODE_SET], bench.plan.campaign.workload, bench.longest_silence_s
     sides = [side(live) for live in lives]
     with ExitStack() as timed:
         for live in lives:

@@ -6,11 +6,16 @@ import http.client
 import json
 import socket
 from dataclasses import dataclass
+from itertools import pairwise
 
 import psutil
 
+from campaign.engine import processes
+from campaign.engine.spec import RUN_MARKER
+
 ASK_TIMEOUT_S = 2.0
 HEAD_CHARS = 120
+HELD = "a process that has bound it and does not listen yet"
 
 
 @dataclass(frozen=True)
@@ -21,11 +26,12 @@ class Listener:
     name: str
     cmdline_head: str
     models: tuple[str, ...] | None  # what /v1/models names; None when it is not asked like that
+    run: str = ""  # whose engine it is, by the marker that every process of a run of ours carries
 
     def __str__(self) -> str:
         who = f"pid {self.pid} ({self.name})" if self.pid else self.name
         what = f", serving {', '.join(self.models) or 'no model'}" if self.models is not None else ""
-        return f"{who}{what}"
+        return f"{who}{what}{f', an engine of run {self.run}' if self.run else ''}"
 
 
 def listener(port: int) -> Listener | None:
@@ -34,8 +40,21 @@ def listener(port: int) -> Listener | None:
     if pids:
         return _described(next(iter(sorted(pids, key=lambda pid: pid or 0))), models(port))
     if _held(port):
-        return Listener(None, "a process that has bound it and does not listen yet", "", None)
+        asked = next((pid for pid in processes.table() if run_of(pid) and _asks_for(pid, port)), None)
+        return Listener(None, f"{HELD}{f', pid {asked}' if asked else ''}", "", None, run_of(asked) if asked else "")
     return None
+
+
+def run_of(pid: int) -> str:
+    """The run whose engine a process is, by its marker; empty where it has none, or we may not look."""
+    marker = f"{RUN_MARKER}=".encode()
+    found = (entry for entry in processes.environ(pid) if entry.startswith(marker))
+    return next((entry.removeprefix(marker).decode("utf-8", "replace") for entry in found), "")
+
+
+def _asks_for(pid: int, port: int) -> bool:
+    """Whether a process was told to serve on this port: the kernel does not say who has bound it."""
+    return ("--port", str(port)) in pairwise(processes.cmdline(pid))
 
 
 def listening_pids(port: int) -> frozenset[int | None]:
@@ -73,12 +92,12 @@ def get(port: int, path: str, timeout_s: float, headers: dict[str, str] | None =
 
 
 def _described(pid: int | None, ids: tuple[str, ...] | None) -> Listener:
-    name, head = "a process of another user", ""
+    name, head, run = "a process of another user", "", ""
     if pid is not None:
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
-            name, head = process.name(), " ".join(process.cmdline())[:HEAD_CHARS]
-    return Listener(pid, name, head, ids)
+            name, head, run = process.name(), " ".join(process.cmdline())[:HEAD_CHARS], run_of(pid)
+    return Listener(pid, name, head, ids, run)
 
 
 def _held(port: int) -> bool:

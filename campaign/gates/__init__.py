@@ -8,8 +8,10 @@ from campaign.gates.korean import Korean
 from campaign.gates.kv import Kv
 from campaign.gates.no_difference import NoDifference
 from campaign.gates.outputs import Outputs
+from campaign.gates.prefix import Prefix
 from campaign.gates.quality import Quality
 from campaign.gates.step_rate import StepRate
+from campaign.gates.ttft import Ttft
 
 __all__ = ["Gate", "GateResult", "Gates"]
 
@@ -22,7 +24,9 @@ class Gates:
     quality: Quality | None = None
     korean: Korean | None = None
     outputs: Outputs | None = None
+    prefix: Prefix | None = None
     acceptance: Acceptance | None = None
+    ttft: Ttft | None = None
     step_rate: StepRate | None = None
     no_difference: NoDifference | None = None
 

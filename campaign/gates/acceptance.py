@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from campaign.evidence import BootRecord, DraftCounts, Evidence
-from campaign.gates import strata
+from campaign.gates import strata, warm
 from campaign.gates.base import GateResult
 from campaign.gates.chain import Together, chain, collapse, doubt, is_thin, same_length, totals
 from campaign.gates.claimed import judge_claim, label_of, unjudged
@@ -53,11 +53,13 @@ class Acceptance:
         details = (
             *_position_lines(base, candidate, self.min_reached),
             *strata.lines(evidence, self.min_reached),
+            *warm.lines(evidence, self.min_reached),
             *_on_other_text(evidence),
         )
         numbers = _numbers(base, candidate)
         broken = (
-            useless
+            warm.collapsed(evidence, self.collapse_ratio, self.min_reached)  # the reason of what else it may be
+            or useless
             or collapse(base, candidate, self.collapse_ratio, self.min_reached)
             or strata.collapsed(evidence, self.collapse_ratio, self.min_reached)
         )
@@ -66,11 +68,13 @@ class Acceptance:
         found = self._claimed(evidence)
         if found.verdict is Verdict.PASS and (open_ := self._doubted(evidence, base, candidate)):
             found = unjudged(GATE, LABEL, f"{open_}; more boots are more repeats: ask more or longer prompts")
+        if found.verdict is Verdict.FAIL and (why := warm.follows(evidence)):
+            found = replace(found, line=f"{found.line}; {why}")
         return replace(found, details=found.details + details, numbers=numbers | found.numbers)
 
     def _doubted(self, evidence: Evidence, base: Together, candidate: Together) -> str:
         limits = self.collapse_ratio, self.min_reached
-        return doubt(base, candidate, *limits) or strata.doubted(evidence, *limits)
+        return doubt(base, candidate, *limits) or strata.doubted(evidence, *limits) or warm.doubted(evidence, *limits)
 
     def _ineffective(self, base: DraftCounts, candidate: DraftCounts) -> str:
         """The arms whose drafter is useless; a base that is makes the comparison void of meaning, which is said."""

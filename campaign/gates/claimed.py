@@ -10,14 +10,31 @@ from campaign.gates.base import GateResult
 from campaign.gates.footing import boot_name, incomplete, sound, voided
 from campaign.gates.spread import spoiled
 from campaign.gates.within import at_length
-from campaign.names import SPEED, STEP_PER_S, TOK_PER_S, TPOT_S, TTFT_MEDIAN_S, UNLIKE, logic_only_label
+from campaign.names import (
+    SPEED,
+    STEP_PER_S,
+    TOK_PER_S,
+    TPOT_S,
+    TTFT_COLD_S,
+    TTFT_MEDIAN_S,
+    TTFT_WARM_S,
+    UNLIKE,
+    logic_only_label,
+)
 from verdict.claims import Claim, Judgement, judge
 from verdict.errors import VerdictError
 from verdict.fit import Scale
-from verdict.sentence import claim_line, effect_text, head
+from verdict.sentence import applied_margin, claim_line, effect_text, head
 from verdict.words import Verdict
 
-LABELS = {STEP_PER_S: "step/s", TOK_PER_S: "tok/s", TTFT_MEDIAN_S: "TTFT", TPOT_S: "TPOT"}
+LABELS = {
+    STEP_PER_S: "step/s",
+    TOK_PER_S: "tok/s",
+    TPOT_S: "TPOT",
+    TTFT_MEDIAN_S: "TTFT",
+    TTFT_COLD_S: "TTFT cold",
+    TTFT_WARM_S: "TTFT warm",
+}
 
 
 def label_of(metric: str) -> str:
@@ -112,7 +129,9 @@ def _silent(evidence: Evidence, metric: str) -> str:
 def _told(gate: str, found: Judgement, evidence: Evidence) -> GateResult:
     label, unit = label_of(found.claim.metric), _unit(found.claim)
     line = claim_line(found, label, unit, voided_boots=voided(evidence), look=evidence.which_look)
-    return GateResult(gate, found.verdict, line, (), _numbers(found), found)
+    margin = applied_margin(found.claim)
+    details = (f"the margin as it is applied: {margin}",) if margin else ()
+    return GateResult(gate, found.verdict, line, details, _numbers(found), found)
 
 
 def _without_a_verdict(gate: str, found: Judgement, mark: str) -> GateResult:

@@ -11,7 +11,7 @@ from campaign.gates.suspicions import suspicions
 from verdict.proportions import difference_bounds, fisher_exact_p, lower_bound, mcnemar_exact_p, upper_bound
 from verdict.proportions import zero_failures_needed as needed
 from verdict.sentence import GAP, Counted, count_line, head
-from verdict.words import Verdict
+from verdict.words import Verdict, number_of
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _line(verdict: Verdict, found: Tally, reason: str, asked: Asked) -> str:
     k, n = _k(found, asked.counted), found.counted
     shown = (_of_worth(k, found), found.worth) if n else None
     line = count_line(verdict, asked.label, k, n, noun=asked.noun, counted=asked.counted, shown_by=shown)
-    repeated = f"{n} draws are worth {found.worth} items" if found.worth < n else ""
+    repeated = f"{n} draws are worth {number_of(found.worth, 'item')}" if found.worth < n else ""
     return GAP.join(text for text in (line, repeated, found.void_text) if text)
 
 

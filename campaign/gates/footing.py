@@ -1,6 +1,8 @@
 """What every gate asks before it judges: did all boots run, did all answer, did both arms see the same prompts."""
 
+import json
 from collections import defaultdict
+from collections.abc import Mapping
 
 from campaign.evidence import Answer, BootRecord, Evidence
 
@@ -12,6 +14,11 @@ PromptKey = tuple[str, str]
 def boot_name(boot: BootRecord) -> str:
     """The boot as its folder is called: 05-B."""
     return f"{boot.index:02d}-{boot.letter}"
+
+
+def has_prefix_cache(facts: Mapping[str, str]) -> bool:
+    """Whether the engine resolved prefix caching as on, by the facts of its boot."""
+    return bool(json.loads(facts.get("resolved", "{}")).get("prefix_caching"))
 
 
 def key_of(answer: Answer) -> PromptKey:

@@ -27,12 +27,12 @@ from campaign.gates.footing import (
     sound,
     unanswered,
 )
+from campaign.names import DECODE_SET
 from verdict.proportions import mcnemar_exact_p
 from verdict.sentence import head
-from verdict.words import Verdict
+from verdict.words import Verdict, number_of
 
 GATE = "outputs"
-FIXED_LENGTH_SET = "decode"  # its answers run to max_tokens (ignore_eos), house.md
 MOST_SHOWN = 10  # divergences whose kind is told one by one
 ABOVE_THE_FLOOR = 0.05  # two-sided p at which the arms differ more than base does from itself
 Readings = dict[PromptKey, list[Reading]]
@@ -103,7 +103,8 @@ class Outputs:
             return Verdict.INCONCLUSIVE, reason
         if between:
             return Verdict.PASS, f"arms differ on {_of(between, base)}, by near-ties alone, which are allowed"
-        return Verdict.PASS, f"{len(base)}/{len(base)} prompts equal over {len(evidence.letters)} boots"
+        over = number_of(len(evidence.letters), "boot")
+        return Verdict.PASS, f"{len(base)}/{number_of(len(base), 'prompt')} equal over {over}"
 
 
 def _above_the_floor(base: Readings, noisy: set[PromptKey], between: list[Divergence]) -> tuple[Verdict, str]:
@@ -114,11 +115,11 @@ def _above_the_floor(base: Readings, noisy: set[PromptKey], between: list[Diverg
     fair = {found.key for found in _as_often(base, between)}
     only_between, only_control = len(fair - noisy), len(noisy - fair)
     p = mcnemar_exact_p(only_control, only_between)
-    told = f"base differs from itself on {len(noisy)}/{len(base)} prompts"
+    told = f"base differs from itself on {len(noisy)}/{number_of(len(base), 'prompt')}"
     if only_between > only_control and p < ABOVE_THE_FLOOR:
         return Verdict.FAIL, (
             f"arms differ on {_of(between, base)}, {told}: above that floor "
-            f"({only_between} prompts against {only_control}, exact McNemar p = {p:.2g})"
+            f"({number_of(only_between, 'prompt')} against {only_control}, exact McNemar p = {p:.2g})"
         )
     return Verdict.INCONCLUSIVE, f"not deterministic here: {told}; arms differ on {_of(between, base)}"
 
@@ -139,9 +140,9 @@ def _early_stop(evidence: Evidence) -> str:
     """The first fixed-length answer that ended by itself: ignore_eos was not passed on (cases D6)."""
     for boot in sound(evidence):
         for answer in boot.answers:
-            if answer.prompt_set == FIXED_LENGTH_SET and answer.finish_reason != "length":
+            if answer.prompt_set == DECODE_SET and answer.finish_reason != "length":
                 return (
-                    f"early stop: {FIXED_LENGTH_SET}/{answer.prompt_id} of boot {boot_name(boot)} ended after "
+                    f"early stop: {DECODE_SET}/{answer.prompt_id} of boot {boot_name(boot)} ended after "
                     f"{len(answer.token_ids)} tokens ({answer.finish_reason}), wanted a fixed length"
                 )
     return ""
@@ -172,7 +173,7 @@ def _count(found: list[Classified], kind: Kind) -> int:
 
 
 def _of(found: list[Divergence], base: Readings) -> str:
-    return f"{_prompts(found)}/{len(base)} prompts"
+    return f"{_prompts(found)}/{number_of(len(base), 'prompt')}"
 
 
 def _sorted_out(found: list[Classified]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from campaign.gates import within
 from campaign.gates.base import GateResult
 from campaign.gates.claimed import judge_claim, logic_only, unjudged
 from campaign.gates.footing import incomplete, sound, unanswered
-from campaign.names import ACCEPTANCE_LENGTH, DECODE_ANSWER_TOKENS, STEP_PER_S, TOK_PER_S
+from campaign.names import ACCEPTANCE_LENGTH, DECODE_ANSWER_TOKENS, DECODE_SET, STEP_PER_S, TOK_PER_S
 from verdict.sentence import head
 from verdict.words import Verdict
 
@@ -85,7 +85,7 @@ def _cut(evidence: Evidence) -> float:
 
 def decode_tokens(boot: BootRecord) -> list[float]:
     """Tokens of each answer of the window; of a record their mean, which it keeps; empty where there is neither."""
-    found = [float(len(answer.token_ids)) for answer in boot.answers if answer.prompt_set == "decode"]
+    found = [float(len(answer.token_ids)) for answer in boot.answers if answer.prompt_set == DECODE_SET]
     kept = boot.metrics.get(DECODE_ANSWER_TOKENS)
     return found or ([] if kept is None else [kept])
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from campaign.evidence import Evidence
 from campaign.gates.base import GateResult
-from verdict.sentence import head
+from verdict.sentence import GAP, head
 from verdict.words import Verdict
 
 MADE_UP = {"acceptance": "acceptance", "quality": "quality", "korean": "Korean", "outputs": "outputs"}  # gate -> label
@@ -20,9 +20,14 @@ def label(length: float | None) -> str:
 
 
 def read(name: str, result: GateResult, evidence: Evidence) -> GateResult:
-    """A gate's result as it may be told of such boots: labelled, and no verdict where it read what was made up."""
+    """A gate's result as it may be told of such boots: labelled, and no verdict where it read what was made up.
+
+    A claim's line has the label itself: it is copied without its details.
+    """
     if not evidence.synthetic:
         return result
+    if name not in MADE_UP and result.judgement is not None:
+        return replace(result, line=f"{result.line}{GAP}with {evidence.synthetic}")
     if name not in MADE_UP:
         return replace(result, details=(evidence.synthetic, *result.details))
     why = f"{evidence.synthetic}: it says nothing of a drafter or of an answer"

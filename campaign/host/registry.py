@@ -23,6 +23,7 @@ from campaign.prompting.checks import Prompt
 from verdict.errors import VerdictError
 from verdict.history import LEAST_NU0, History
 from verdict.registry import Residuals, aa_calibration, pooled
+from verdict.words import number_of
 
 DAYS = 30.0
 DAY_S = 86_400.0
@@ -157,7 +158,8 @@ def _requests(rows: list[Row], requests: int) -> tuple[str, ...]:
     if best is None or best / 2 <= requests <= best * 2:
         return ()
     advice = "past that buy a boot, not requests" if requests > best else "more would sharpen a boot (workload.repeats)"
-    return (f"{requests} requests a boot; about {max(1, round(best))} make the most of the time here: {advice}",)
+    sent = f"{number_of(requests, 'request')} a boot"
+    return (f"{sent}; about {max(1, round(best))} make the most of the time here: {advice}",)
 
 
 def _aa(rows: list[Row], wanted: Key) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from campaign.inspection.finding import Finding, Row, code_of
 from campaign.inspection.recognised import Source
 from campaign.told import record
 from campaign.told.rejudge import rejudged
+from verdict.words import number_of
 
 
 def look(source: Source) -> Finding:
@@ -17,7 +18,8 @@ def look(source: Source) -> Finding:
     if was is not None:
         same = "as the run told it" if was == result.line else f"the run told another line: {was}"
         rows.append(("", f"  {same}"))
-    head = f"record       {source.name}: claim {found.claim.name}, {len(found.readings)} boots {found.letters}"
+    boots = f"{number_of(len(found.readings), 'boot')} {found.letters}"
+    head = f"record       {source.name}: claim {found.claim.name}, {boots}"
     return Finding(
         "record", (source.name,), head, tuple(rows), code_of(result.verdict), True, dict(result.numbers), width=0
     )

@@ -8,6 +8,7 @@ from campaign.engine import fatal, last_words, logs, speculation
 from campaign.errors import ExitCode
 from campaign.inspection import beside
 from campaign.inspection.finding import Finding, Rows
+from verdict.words import number_of
 
 SHOWN_NAMES = 5
 LINE = re.compile(
@@ -77,7 +78,7 @@ def of_log(
         *_speculation(text),
         *death,
     ]
-    return Finding("log", (name,), f"engine log   {name}: {lines} lines", tuple(rows), code)
+    return Finding("log", (name,), f"engine log   {name}: {number_of(lines, 'line')}", tuple(rows), code)
 
 
 def _identity(text: str) -> Rows:
@@ -103,8 +104,10 @@ def _kv(text: str) -> Rows:
     if found is None:
         yield "KV", "the log has no KV line"
         return
-    at_most = "" if found.concurrency is None else f", {found.concurrency:g} requests of {found.request_tokens:,}"
-    yield "KV", f"{found.capacity_tokens:,} tokens{at_most} (smallest of {found.ranks} lines)"
+    at_most = (
+        "" if found.concurrency is None else f", {number_of(found.concurrency, 'request')} of {found.request_tokens:,}"
+    )
+    yield "KV", f"{found.capacity_tokens:,} tokens{at_most} (smallest of {number_of(found.ranks, 'line')})"
     if found.contradiction:
         yield "", found.contradiction
 
@@ -133,12 +136,16 @@ def _unknown(text: str, given: Mapping[str, str], declared: frozenset[str]) -> R
 def _speculation(text: str) -> Rows:
     found = speculation.lines(text)
     for number, line in enumerate(found, 1):
-        yield f"interval {number}", _interval(line)
+        nothing = "" if line.drafted else f": {speculation.shape(line)}"
+        yield f"interval {number}", f"{_interval(line)}{nothing}"  # ten seconds are no run: their chain is not judged
         for sentence in speculation.contradictions(line):
             yield "", f"contradicts itself: {sentence}"
     together = speculation.pooled(found)
     if together is not None:
-        yield "together", f"{_interval(together)}; {len(found)} intervals that the log printed, not a run's total"
+        whose = f"{number_of(len(found), 'interval')} that the log printed, not a run's total"
+        yield "together", f"{_interval(together)}: {speculation.shape(together)} ({whose})"
+    elif len({len(line.rates) for line in found}) > 1:
+        yield "together", "the intervals draft different lengths: no total of them is judged"
 
 
 def _interval(line: speculation.SpecLine) -> str:
@@ -147,7 +154,7 @@ def _interval(line: speculation.SpecLine) -> str:
     conditional = f"; each given the one before: {given}" if given else ""
     return (
         f"{line.mean_length:.2f} tokens a step, {line.accepted}/{line.drafted} accepted ({line.average_pct:.1f} %); "
-        f"pos1.. {plain}{conditional}: {speculation.shape(line)}"
+        f"pos1.. {plain}{conditional}"
     )
 
 

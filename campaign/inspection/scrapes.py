@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from campaign.errors import ConfigError, ExitCode, InvalidError, worst
+from campaign.inspection import servers
 from campaign.inspection.finding import WORDS, Finding, Row
 from campaign.inspection.recognised import Source
 from campaign.names import ACCEPTANCE_LENGTH, acceptance_pp
 from campaign.traffic import metrics, scrape, series
+from verdict.words import agreeing, number_of
 
 WIDTH = 20
 
@@ -45,6 +47,8 @@ def _window(sources: Sequence[Source], scrapes: Sequence[metrics.Counters]) -> F
     names = tuple(source.name for source in sources)
     head = f"/metrics     {' -> '.join(names)}: {_engines(scrapes[-1])}"
     found = series.series(scrapes)
+    if others := servers.apart(sources):
+        return Finding("metrics", names, head, (_conclusion(ExitCode.INVALID, others),), ExitCode.INVALID, width=WIDTH)
     if found.delta is None:
         rows = (*_scraped(scrapes), _conclusion(ExitCode.INVALID, found.refusal))
         return Finding("metrics", names, head, rows, ExitCode.INVALID, width=WIDTH)
@@ -66,7 +70,8 @@ def _window(sources: Sequence[Source], scrapes: Sequence[metrics.Counters]) -> F
 def _shared(scrapes: Sequence[metrics.Counters]) -> Iterator[tuple[ExitCode, str]]:
     """Requests of somebody else at the first scrape: a run would discard the window (cases D12)."""
     if len(scrapes) == len(("before", "after")) and scrapes[0].running:
-        yield ExitCode.VOID, f"{scrapes[0].running:g} requests were running before the window: a run measures it again"
+        were = f"{number_of(scrapes[0].running, 'request')} {agreeing(scrapes[0].running, 'was', 'were')} running"
+        yield ExitCode.VOID, f"{were} before the window: a run measures it again"
 
 
 def _scraped(scrapes: Sequence[metrics.Counters]) -> tuple[Row, ...]:

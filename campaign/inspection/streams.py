@@ -13,6 +13,7 @@ from campaign.inspection.finding import WORDS, Finding, Row
 from campaign.inspection.recognised import Source
 from campaign.inspection.requests import Request, of
 from campaign.traffic import timing
+from verdict.words import number_of
 
 CLOCK = "client's clock"
 MOST_DRAFT_TOKENS = 16  # where K is not known, the largest that is usual
@@ -38,8 +39,9 @@ def look(sources: Sequence[Source]) -> Finding:
         told += list(_compared(*files))
     rows += [(f"{WORDS[code]} ({int(code)})", why) for code, why in told]
     code = worst([code for code, _ in told]) if told else ExitCode.PASS
-    counts = ", ".join(str(len(requests)) for requests in files)
-    head = f"streams      {' against '.join(names)}: {counts} requests"
+    *some, last = (len(requests) for requests in files)
+    counts = "".join(f"{count}, " for count in some) + number_of(last, "request")
+    head = f"streams      {' against '.join(names)}: {counts}"
     return Finding("stream", names, head, tuple(rows), code, numbers=_numbers(files), width=18)
 
 

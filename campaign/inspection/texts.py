@@ -23,7 +23,7 @@ from campaign.names import BASE, CANDIDATE, SAMPLED_SET
 from campaign.prompting.checks import Check, Prompt, check_answer, scripts
 from campaign.prompting.prompts import read_check
 from verdict.sentence import Counted, count_line, head
-from verdict.words import Verdict
+from verdict.words import Verdict, number_of
 
 NOUNS = {  # of the sets with a gate of their own; any other set with answers that were judged is counted as quality is
     "quality": ("quality", "correct", Counted.SUCCESSES),
@@ -49,8 +49,9 @@ def look(sources: Sequence[Source]) -> Finding:
     results = list(_alone(evidence) if len(sources) == 1 else _compared(evidence))
     rows = tuple(row for result in results for row in _rows(result))
     codes = [code_of(result.verdict) for result in results]
-    counts = ", ".join(str(len(boot.answers)) for boot in boots)
-    title = f"texts        {' against '.join(names)}: {counts} answers"
+    *some, last = (len(boot.answers) for boot in boots)
+    counts = "".join(f"{count}, " for count in some) + number_of(last, "answer")
+    title = f"texts        {' against '.join(names)}: {counts}"
     return Finding("texts", names, title, rows, worst(codes), judged=True, width=0, numbers=_numbers(results))
 
 

@@ -9,6 +9,7 @@ from campaign.inspection.finding import WORDS, Finding
 from campaign.inspection.recognised import Kind, Source
 from campaign.prompting import corruption
 from campaign.traffic import metrics, scrape
+from verdict.words import number_of
 
 Concluded = tuple[ExitCode, str]
 
@@ -50,15 +51,15 @@ def _log_and_counters(texts: Sequence[Source], counters: Sequence[metrics.Counte
         if drafted and last.has("generation_tokens") and (counts is None or not counts.drafts):
             yield (
                 ExitCode.INCONCLUSIVE,
-                f"counter not wired: {source.name} tells of {drafted} drafted tokens, the counters of "
+                f"counter not wired: {source.name} tells of {number_of(drafted, 'drafted token')}, the counters of "
                 f"{'no draft' if counts is None else '0 drafts'} beside {last.total('generation_tokens'):g} generated "
                 "tokens; never an acceptance of 0 %",
             )
         if drafted and counts is not None and counts.drafts:
             yield (
                 ExitCode.PASS,
-                f"two estimators of acceptance: {len(intervals)} intervals of {source.name}, and the counters, "
-                "token-weighted; they are not compared, and the counters count",
+                f"two estimators of acceptance: {number_of(len(intervals), 'interval')} of {source.name}, and the "
+                "counters, token-weighted; they are not compared, and the counters count",
             )
         logged = logs.engines(source.text)
         unlogged = sorted(last.by_engine.keys() - logged)

@@ -15,7 +15,7 @@ from campaign.evidence import Evidence
 from campaign.gates import synthetic
 from campaign.host import registry
 from campaign.host.registry import Known
-from campaign.names import BASE, CANDIDATE, SAMPLED_SET
+from campaign.names import BASE, CANDIDATE, DECODE_SET, PREFIX_SET, SAMPLED_SET
 from campaign.planning.registered import registered
 from campaign.planning.scheduled import looks_and_schedule
 from campaign.prompting.checks import Prompt
@@ -105,6 +105,17 @@ class Plan:
         """Boots of the first look that so many boots do not go beyond."""
         return next((look for look in self.looks.boots if look >= boots), self.looks.last)
 
+    @property
+    def rests(self) -> int:
+        """How often a pair's window rests before the other engine's turn."""
+        turns, prompts = self.campaign.workload.repeats, len(self.prompts[DECODE_SET])
+        return rests_of(turns, prompts) if self.schedule.paired else 0
+
+    def minutes(self, n_boots: int) -> float:
+        """Rough wall minutes of so many boots, from the engine configuration's own figure of one; rests of a duet."""
+        rests_s = self.rests * self.campaign.bracket.rest_s * n_boots / 2
+        return n_boots * self.campaign.engine.minutes_per_boot + rests_s / 60
+
     def evidence(self, boots: tuple[Any, ...], look: int | None = None) -> Evidence:
         """The boots so far, beside what was registered; `look` (from 1) is the planned look that they are judged at.
 
@@ -142,6 +153,12 @@ class Plan:
         }
 
 
+def rests_of(turns: int, prompts: int) -> int:
+    """How often a window of two engines turns to the other one, in the order of traffic/alternate.py."""
+    between_turns = turns - 1 if prompts % 2 == 0 else 0  # of an even number the next turn begins at the other engine
+    return 1 + turns * prompts + between_turns
+
+
 def new_run_id(experiment: str) -> str:
     """Experiment, start in UTC, four random hex digits: two may start in one second, the folder is made exclusively."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
@@ -173,7 +190,7 @@ def make(campaign: Campaign, run_id: str, known: Known | None = None) -> Plan:
     if schedule.paired:
         feasible.check_side_by_side(campaign, arms)
     shown = mirrored(schedule) if flipped else schedule
-    known = known or registry.known(campaign, prompts["decode"])
+    known = known or registry.known(campaign, prompts[DECODE_SET])
     plan = Plan(run_id, campaign, shown, flipped, claims, claims_digest, arms, prompts, known, looks)
     _check_power(plan)
     _check_minutes(plan)
@@ -196,13 +213,15 @@ def _prompts(campaign: Campaign) -> dict[str, tuple[Prompt, ...]]:
 
 def prompt_paths(campaign: Campaign) -> dict[str, Path]:
     """Prompt set -> file, for the sets that this experiment sends."""
-    paths = {"decode": Path(campaign.workload.prompts)}
+    paths = {DECODE_SET: Path(campaign.workload.prompts)}
     if campaign.gates.quality is not None:
         paths["quality"] = Path(campaign.gates.quality.prompts)
     if campaign.gates.korean is not None:
         paths["korean"] = Path(campaign.gates.korean.prompts)
         if campaign.gates.korean.sampled is not None:
             paths[SAMPLED_SET] = Path(campaign.gates.korean.sampled)
+    if campaign.workload.prefix_prompts is not None:
+        paths[PREFIX_SET] = Path(campaign.workload.prefix_prompts)
     return paths
 
 
@@ -237,7 +256,7 @@ def _check_minutes(plan: Plan) -> None:
     """Raises ConfigError where the boots up to the first look would take longer than all may."""
     most, first = plan.campaign.bracket.max_minutes, plan.looks.boots[0]
     beside = sum(map(len, plan.beside))
-    wanted = expected_minutes(plan.campaign, beside + first)
+    wanted = plan.minutes(beside + first)
     if most is not None and wanted > most:
         before = f"{beside} of base beside base and " if beside else ""
         each = f"engine.minutes_per_boot={plan.campaign.engine.minutes_per_boot:g}"
@@ -263,8 +282,3 @@ def underpowered(plan: Plan) -> str | None:
         f"underpowered: at a boot sd of {sd:g} % {plan.schedule.n_boots // size} {unit} see {mde:.1f} %, but the "
         f"expected effect lies {distance:.1f} % from the gate; about {boots // size} {unit} would resolve it"
     )
-
-
-def expected_minutes(campaign: Campaign, n_boots: int) -> float:
-    """Rough wall minutes, from the engine configuration's own figure of one boot with its prompts and window."""
-    return n_boots * campaign.engine.minutes_per_boot

@@ -7,8 +7,8 @@ from verdict.claims import Claim, ClaimKind, Direction
 from verdict.errors import VerdictError
 from verdict.fit import Scale
 
-LOWER_IS_BETTER = ("ttft_median_s", "tpot_s")
-METRICS = ("step_per_s", "tok_per_s", "tpot_s", "ttft_median_s", "acceptance_length")
+LOWER_IS_BETTER = ("ttft_median_s", "ttft_cold_s", "ttft_warm_s", "tpot_s")
+METRICS = ("step_per_s", "tok_per_s", "tpot_s", "ttft_median_s", "ttft_cold_s", "ttft_warm_s", "acceptance_length")
 
 
 def registered(campaign: Campaign) -> dict[str, Claim]:

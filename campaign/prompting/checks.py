@@ -8,7 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -53,6 +53,7 @@ class Prompt:
     max_tokens: int
     check: Check | None = None
     sampling: Sampling | None = None
+    where: str = field(default="", repr=False, compare=False)  # its file and line; no part of what is registered
 
     @property
     def said(self) -> str:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from campaign.prompting.mojibake import mojibake
+from verdict.words import number_of
 
 HAN_RANGES = "\u2e80-\u2fdf\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA_RANGES = (  # and bopomofo; without the middle dot: Korean uses it
@@ -72,7 +73,7 @@ def _broken(text: str, known: str) -> str:
     if not found:
         return ""
     at = found[0].start()
-    return f"{len(found)} broken characters, the first U+{ord(text[at]):04X} in {_around(text, at)}"
+    return f"{number_of(len(found), 'broken character')}, the first U+{ord(text[at]):04X} in {_around(text, at)}"
 
 
 def _byte_pieces(text: str, known: str, *, cut_off: bool) -> str:

@@ -62,7 +62,8 @@ def _parsed(line: str, where: str, set_name: str, *, sampled: bool) -> list[Prom
     name, limit, check = _id(found, where), _max_tokens(found, where), read_check(found.get("check"), where)
     draws = _draws(found.get("sampling"), where, sampled=sampled)
     ids = [name if number == 1 else f"{name}.{number}" for number in range(1, len(draws) + 1)]
-    return [Prompt(i, set_name, messages, prompt, limit, check, draw) for i, draw in zip(ids, draws, strict=True)]
+    told = messages, prompt, limit, check
+    return [Prompt(name, set_name, *told, draw, where=where) for name, draw in zip(ids, draws, strict=True)]
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -30,8 +30,8 @@ BOUNDS = {
 }
 KEYS = (
     "schema", "claim", "letters", "readings", "sessions", "pairs", "history", "paired_differences",
-    "looks", "look", "level", "metrics", "limits", "void", "logic_only", "unlike", "sittings", "registered", "boots",
-    "judged",
+    "looks", "look", "level", "metrics", "limits", "void", "logic_only", "synthetic", "unlike", "sittings",
+    "registered", "boots", "judged",
 )  # fmt: skip
 CLAIM_KEYS = (
     "name", "metric", "kind", "direction", "scale", "gate_pct", "gate_pp", "margin_pct", "margin_pp",
@@ -49,8 +49,9 @@ class Record:
     `pairs` numbers the pairs of a duet, `sessions` the sessions of several hosts. `looks` are the planned looks in
     boots, `look` the one (from 1) that is judged, 0 for the first that decides; `level` is the two-sided level of the
     interval where it is not the kind's own. `metrics` are other readings of the same boots, `limits` those of the gate.
-    `void` are boots that the environment tainted; `unlike` says why two engines beside each other are not alike here,
-    `sittings` where the session was broken off. `told` is what else was written down; it is shown and decides nothing.
+    `void` are boots that the environment tainted; `synthetic` is the label of an acceptance that the engine made up;
+    `unlike` says why two engines beside each other are not alike here, `sittings` where the session was broken off.
+    `told` is what else was written down; it is shown and decides nothing.
     """
 
     claim: Claim
@@ -67,6 +68,7 @@ class Record:
     limits: dict[str, Any] = field(default_factory=dict)  # numbers; None for what is not looked at
     void: tuple[tuple[int, BootRecord], ...] = ()  # each with how many sound boots ran before it
     logic_only: str = ""
+    synthetic: str = ""
     unlike: str = ""
     sittings: tuple[str, ...] = ()
     told: dict[str, Any] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class Record:
             self.logic_only,
             looks,
             look,
+            synthetic=self.synthetic,
             level=self.level,
             sittings=self.sittings,
         )
@@ -118,7 +121,7 @@ def read(data: Mapping[str, Any], where: str) -> Record:
     letters = letters.replace(" ", "")
     readings = numbers(data, "readings", where) or ()
     if len(readings) != len(letters):
-        raise ConfigError(f"{where}: {len(letters)} letters want {len(letters)} readings, found {len(readings)}")
+        raise ConfigError(f"{where}: readings: found {len(readings)}, wanted one a letter, {len(letters)}")
     return Record(
         claim=claim,
         letters=letters,
@@ -134,6 +137,7 @@ def read(data: Mapping[str, Any], where: str) -> Record:
         limits=_limits(data, where),
         void=tuple(_void(one, claim, where) for one in items(data, "void", where) or []),
         logic_only=text(data, "logic_only", where),
+        synthetic=text(data, "synthetic", where),
         unlike=text(data, "unlike", where),
         sittings=texts(data, "sittings", where),
         told={key: data[key] for key in ("registered", "boots", "judged") if key in data},
@@ -160,6 +164,7 @@ def plain(record: Record) -> dict[str, Any]:
         "limits": record.limits or None,
         "void": [_plain_void(after, boot, claim) for after, boot in record.void] or None,
         "logic_only": record.logic_only or None,
+        "synthetic": record.synthetic or None,
         "unlike": record.unlike or None,
         "sittings": list(record.sittings) or None,
     }
@@ -277,7 +282,7 @@ def _metrics(data: Mapping[str, Any], where: str, length: int) -> dict[str, tupl
     named = mapping(data, "metrics", where)
     found = {name: numbers(named, name, f"{where}: metrics") or () for name in named}
     if short := [name for name, values in found.items() if len(values) != length]:
-        raise ConfigError(f"{where}: metrics: {short[0]} has {len(found[short[0]])} readings, wanted {length}")
+        raise ConfigError(f"{where}: metrics: {short[0]}: found {len(found[short[0]])}, wanted one a boot, {length}")
     return found
 
 

@@ -4,6 +4,7 @@ Written from what the gates saw; `python -m campaign inspect` judges them again 
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from math import expm1
 from pathlib import Path
@@ -11,8 +12,9 @@ from statistics import fmean
 from typing import Any
 
 from campaign.bracket.looks import Outcome
+from campaign.errors import ConfigError
 from campaign.evidence import BootRecord, Evidence
-from campaign.gates import sittings
+from campaign.gates import sittings, synthetic
 from campaign.gates.acceptance import paired_differences
 from campaign.gates.base import GateResult
 from campaign.gates.footing import sound
@@ -22,9 +24,12 @@ from campaign.journal import write_json
 from campaign.names import DECODE_ANSWER_TOKENS, STEP_PER_S, UNLIKE
 from campaign.planning.plan import Plan
 from campaign.told.record import DRIFT_PCT, LIMITS, Record, plain
+from campaign.told.rejudge import rejudged
 from verdict.claims import Claim, ClaimKind
+from verdict.words import Verdict
 
 FOLDER = "records"
+OPEN = (Verdict.INCONCLUSIVE, Verdict.VOID)
 DISTRIBUTION = "engine-campaign"
 
 
@@ -32,6 +37,39 @@ def write(folder: Path, plan: Plan, outcome: Outcome) -> None:
     """A file a judged claim. A claim of which no number may be told has none."""
     for result, claim, evidence in _judged(outcome):
         write_json(folder / FOLDER / f"{claim.name}.json", plain(_record(plan, result, claim, evidence)))
+    for result, claim in _without_an_effect(plan, outcome):
+        kept = _record(plan, result, claim, outcome.evidence)
+        if _told_again(kept, result):
+            write_json(folder / FOLDER / f"{claim.name}.json", plain(kept))
+
+
+def _without_an_effect(plan: Plan, outcome: Outcome) -> Iterator[tuple[GateResult, Claim]]:
+    """The claims that every boot gave its reading for, and of which no effect is told: outer boots that do not agree.
+
+    The readings are what somebody needs who wants to know why.
+    """
+    gates, evidence = plan.campaign.gates.switched_on(), outcome.evidence
+    for result in outcome.results:
+        made_up = bool(evidence.synthetic) and result.gate in synthetic.MADE_UP
+        if result.judgement is not None or result.verdict not in OPEN or made_up:
+            continue
+        judged = vars(gates[result.gate]).get("claim") if result.gate in gates else None
+        alike = result.gate == "no_difference"
+        for claim in evidence.claims.values():
+            asked = claim.kind is ClaimKind.no_difference if alike else claim.name == judged
+            if asked and evidence.values(claim.metric) is not None:
+                yield result, claim
+
+
+def _told_again(record: Record, result: GateResult) -> bool:
+    """Whether the readings alone say what the run said; a gate may have seen what no record holds."""
+    with suppress(ConfigError):
+        return _line_of(rejudged(record)) == _line_of(result)
+    return False
+
+
+def _line_of(result: GateResult) -> tuple[Verdict, str]:
+    return result.verdict, result.line
 
 
 def _judged(outcome: Outcome) -> Iterator[tuple[GateResult, Claim, Evidence]]:
@@ -52,7 +90,8 @@ def _record(plan: Plan, result: GateResult, claim: Claim, evidence: Evidence) ->
     boots = sound(evidence)
     common = set.intersection(*(set(boot.metrics) for boot in boots)) - {claim.metric}
     apart = paired_differences(evidence, claim) if claim.kind is not ClaimKind.no_difference else []
-    judged = {"judged": {"verdict": result.verdict.value, "line": result.line}} if _speaks_for(result, claim) else {}
+    told = result.judgement is None or _speaks_for(result, claim)
+    judged = {"judged": {"verdict": result.verdict.value, "line": result.line}} if told else {}
     return Record(
         claim=claim,
         letters="".join(boot.letter for boot in boots),
@@ -66,6 +105,7 @@ def _record(plan: Plan, result: GateResult, claim: Claim, evidence: Evidence) ->
         limits=_limits(plan, claim, evidence),
         void=tuple(_void(evidence)),
         logic_only=evidence.logic_only,
+        synthetic=evidence.synthetic,
         unlike=next((boot.facts[UNLIKE] for boot in boots if UNLIKE in boot.facts), ""),
         sittings=sittings.told(evidence),
         told=judged | {"registered": _registered(plan), "boots": [_boot(boot) for boot in evidence.boots]},

@@ -2,10 +2,11 @@
 
 from campaign.errors import ConfigError
 from campaign.evidence import Evidence
+from campaign.gates import synthetic
 from campaign.gates.base import GateResult
 from campaign.gates.claimed import judge_claim
 from campaign.gates.step_rate import StepRate
-from campaign.names import SPEED
+from campaign.names import SPEED, TTFT_COLD_S, TTFT_WARM_S
 from campaign.told.record import Record
 from verdict.claims import ClaimKind
 from verdict.errors import VerdictError
@@ -51,6 +52,9 @@ def _looks(record: Record, where: str) -> Looks:
 def _judged(record: Record, evidence: Evidence) -> GateResult:
     """The way of a run, also where sessions or a level of its own are what no run of this version has."""
     claim = record.claim
-    if claim.metric in SPEED and claim.kind is not ClaimKind.no_difference:
-        return StepRate(claim=claim.name, **record.limits).check(evidence)
-    return judge_claim(claim.name, claim, evidence, record.paired_differences)
+    of_the_window = claim.metric in SPEED and claim.metric not in (TTFT_COLD_S, TTFT_WARM_S)
+    if of_the_window and claim.kind is not ClaimKind.no_difference:
+        found = StepRate(claim=claim.name, **record.limits).check(evidence)
+    else:
+        found = judge_claim(claim.name, claim, evidence, record.paired_differences)
+    return synthetic.read("acceptance" if claim.metric.startswith("acceptance") else found.gate, found, evidence)

@@ -17,6 +17,7 @@ from campaign.told import profiled
 from campaign.told import report_tables as tables
 from campaign.told.bracket_figure import panels
 from campaign.told.machine_table import machine
+from campaign.told.prefix_table import prefix_cache
 from campaign.told.view import Page, Panels, Section, to_html, to_markdown
 from verdict.claims import Judgement
 from verdict.plot import bracket_plot
@@ -57,6 +58,7 @@ def make_page(
         tables.acceptance(evidence) if has_effect else None,
         tables.pairs(evidence) if has_effect else None,
         tables.boots(evidence, has_readings),
+        prefix_cache(evidence) if has_readings else None,
         machine(evidence),
         *tables.arms(arms),
         *tables.witnesses(evidence),
@@ -92,6 +94,7 @@ def _plot(evidence: Evidence, result: GateResult, host: str) -> Panels:
     mark = logic_only(evidence, metric)
     reading = ", ".join(text for text in (label, "%" if plot.unit == "pp" else "", mark) if text)
     captions = (f"{mark}: these numbers are no speed of a device", *plot.captions) if mark else plot.captions
+    captions = (f"with {evidence.synthetic}", *captions) if evidence.synthetic else captions
     return Panels(f"Bracket of {result.gate}", tables.as_words(result.line), panels(plot, reading), captions)
 
 

@@ -55,7 +55,8 @@ def boots(evidence: Evidence, has_readings: bool) -> Table:
     """One row a boot; tok/s never without the acceptance length that it was made with."""
     phases = list(dict.fromkeys(phase for boot in evidence.boots for phase in boot.seconds))
     mark = f", {logic_only_label(evidence.logic_only)}" if evidence.logic_only else ""
-    rates = (f"step/s{mark}", f"step/s first, last part{mark}", f"tok/s at tokens a step{mark}")
+    made_up = f", {evidence.synthetic}" if evidence.synthetic else ""
+    rates = (f"step/s{mark}", f"step/s first, last part{mark}", f"tok/s at tokens a step{mark}{made_up}")
     readings = (*rates, "KV blocks") if has_readings else ()
     head = ("boot", "arm", "status", *readings, *(f"{phase} s" for phase in phases))
     rows = tuple(

@@ -30,7 +30,7 @@ from campaign.names import (
 )
 from campaign.tracking import owner
 from campaign.tracking.owner import Status
-from verdict.words import Verdict
+from verdict.words import Verdict, number_of
 
 Numbers = list[tuple[str, float, int]]
 LONGEST_TAG = 4000  # MLflow takes 8000 and would raise over it
@@ -96,7 +96,7 @@ def _ran(evidence: Evidence) -> str:
     """What gave data: how many boots and in which order, or how many pairs of a duet."""
     ran = sound(evidence)
     pairs = len({boot.pair for boot in ran if boot.pair})
-    return f"{pairs} pairs" if pairs else f"{len(ran)} {''.join(boot.letter for boot in ran)}".strip()
+    return number_of(pairs, "pair") if pairs else f"{len(ran)} {''.join(boot.letter for boot in ran)}".strip()
 
 
 def claim_tags(results: tuple[GateResult, ...]) -> dict[str, str]:

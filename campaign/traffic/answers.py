@@ -3,14 +3,15 @@
 Every boot asks the same prompts in the same order with the same limits.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from campaign.errors import InvalidError
 from campaign.evidence import Answer, DraftCounts
 from campaign.names import acceptance_pp
 from campaign.prompting.checks import Prompt, check_answer, scripts
 from campaign.traffic.client import Ask, Client
-from campaign.traffic.metrics import draft_counts
+from campaign.traffic.metrics import Counters, draft_counts
 from campaign.traffic.polling import scrape
 from campaign.traffic.sample import Sample
 
@@ -33,16 +34,17 @@ def natural(
             ask = Ask(prompt.max_tokens, ignore_eos=False, timeout_s=timeout_s)
             answers.append(worst_of(prompt, (client.stream(prompt, ask),)))
             continue
-        sample, counts, asked = _step_by_step(client, prompt, timeout_s)
-        if counts is not None:
-            by_prompt[f"{prompt.prompt_set}/{prompt.id}"] = until_the_end(counts, sample)
-        answers.append(worst_of(prompt, asked))
+        found = step_by_step(client, prompt, timeout_s)
+        if found.counts is not None:
+            by_prompt[f"{prompt.prompt_set}/{prompt.id}"] = found.counts
+        answers.append(worst_of(prompt, found.tries))
     return by_prompt, tuple(answers)
 
 
-def worst_of(prompt: Prompt, asked: tuple[Sample, ...]) -> Answer:
+def worst_of(prompt: Prompt, asked: tuple[Sample, ...], name: str = "") -> Answer:
     """The answer that counts: the first that its checker refuses, else the first; a second try repairs nothing.
 
+    It is kept under its prompt set, or under `name`.
     Raises InvalidError when good answers differ: at temperature 0, one request at a time, nothing is comparable then.
     """
     checked = [(s, *check_answer(prompt, s.text, s.finish_reason)) for s in asked]
@@ -50,22 +52,43 @@ def worst_of(prompt: Prompt, asked: tuple[Sample, ...]) -> Answer:
     if ok is not False and len({s.token_ids for s in asked}) > 1:
         raise InvalidError(f"prompt {prompt.id} was answered in two ways in one boot, alone and at temperature 0")
     foreign, hangul = scripts(prompt, sample.text)
-    return replace(answer_of(prompt, sample), ok=ok, why=why, foreign=foreign, hangul=hangul)
+    prompt_set = name or prompt.prompt_set
+    answer = answer_of(prompt, sample)
+    return replace(answer, prompt_set=prompt_set, ok=ok, why=why, foreign=foreign, hangul=hangul)
 
 
-def _step_by_step(
-    client: Client, prompt: Prompt, timeout_s: float
-) -> tuple[Sample, DraftCounts | None, tuple[Sample, ...]]:
-    """One answer in which every chunk is one step, and all tries: under load the server may merge two chunks."""
+@dataclass(frozen=True)
+class Counted:
+    """The last try of a prompt, alone between two scrapes, and all tries."""
+
+    sample: Sample
+    delta: Counters
+    tries: tuple[Sample, ...]
+
+    @property
+    def counts(self) -> DraftCounts | None:
+        """Its drafts up to the end token; None where the engine counts none."""
+        counts = draft_counts(self.delta)
+        return None if counts is None else until_the_end(counts, self.sample)
+
+
+def step_by_step(
+    client: Client, prompt: Prompt, timeout_s: float, prepare: Callable[[], None] = lambda: None
+) -> Counted:
+    """An answer in which every chunk is one step: under load the server may merge two, and it is asked again.
+
+    `prepare` goes before every try.
+    """
     asked: list[Sample] = []
     for _ in range(MOST_ASKED):
+        prepare()
         before = scrape(client, timeout_s)
-        sample = client.stream(prompt, Ask(prompt.max_tokens, ignore_eos=False, timeout_s=timeout_s))
-        counts = draft_counts(scrape(client, timeout_s).since(before))
-        asked.append(sample)
-        if counts is None or counts.drafts == len(sample.chunk_tokens) - 1:
+        asked.append(client.stream(prompt, Ask(prompt.max_tokens, ignore_eos=False, timeout_s=timeout_s)))
+        delta = scrape(client, timeout_s).since(before)
+        counts = draft_counts(delta)
+        if counts is None or counts.drafts == len(asked[-1].chunk_tokens) - 1:
             break
-    return sample, counts, tuple(asked)
+    return Counted(asked[-1], delta, tuple(asked))
 
 
 def until_the_end(counts: DraftCounts, sample: Sample) -> DraftCounts:

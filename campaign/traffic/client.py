@@ -75,20 +75,27 @@ class Client:
 
     def get_text(self, path: str, timeout_s: float) -> str:
         """A GET. Raises EngineFailedError unless it answers 200."""
+        return self._plain("GET", path, timeout_s)
+
+    def post(self, path: str, timeout_s: float) -> None:
+        """A POST without a body, to a route that does something. Raises EngineFailedError unless it answers 200."""
+        self._plain("POST", path, timeout_s)
+
+    def _plain(self, method: str, path: str, timeout_s: float) -> str:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)
         try:
-            connection.request("GET", path, headers=self.headers)
+            connection.request(method, path, headers=self.headers)
             response = connection.getresponse()
             body = response.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:
-            raise EngineFailedError(f"GET {path} failed: {type(error).__name__}: {error}") from error
+            raise EngineFailedError(f"{method} {path} failed: {type(error).__name__}: {error}") from error
         finally:
             connection.close()
         if response.status != http.client.OK:
-            raise EngineFailedError(f"GET {path} answered {response.status}: {body[:200]}")
+            raise EngineFailedError(f"{method} {path} answered {response.status}: {body[:200]}")
         return body
 
-    def whole(self, prompt: Prompt, ask: Ask, **more: Any) -> dict[str, Any]:
+    def whole(self, prompt: Prompt, ask: Ask, /, **more: Any) -> dict[str, Any]:
         """Send one prompt and read its answer in one piece, as JSON; for what is asked outside of any window.
 
         Raises EngineFailedError when the engine is gone or answers an error.
@@ -101,7 +108,7 @@ class Client:
             connection.request("POST", path, json.dumps(body).encode(), headers)
             response = connection.getresponse()
             if response.status != http.client.OK:
-                raise _refused(prompt.id, path, response)
+                raise _refused(prompt, path, response)
             return shaped(prompt.id, dict(json.loads(response.read().decode("utf-8"))))
         except (OSError, http.client.HTTPException, ValueError, TypeError, RecursionError) as error:
             raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
@@ -125,7 +132,7 @@ class Client:
             patience = _Patience(prompt.id, ask.timeout_s, lambda silence: self.on_silence(self, silence))
             response = _response(connection, patience)
             if response.status != http.client.OK:
-                raise _refused(prompt.id, path, response)
+                raise _refused(prompt, path, response)
             stamped = _stamped_lines(response, patience)
         except (OSError, http.client.HTTPException) as error:
             raise EngineFailedError(f"prompt {prompt.id}: {type(error).__name__}: {error}") from error
@@ -213,9 +220,10 @@ def _response(connection: http.client.HTTPConnection, patience: _Patience) -> ht
     return response
 
 
-def _refused(prompt_id: str, path: str, response: http.client.HTTPResponse) -> CampaignError:
+def _refused(prompt: Prompt, path: str, response: http.client.HTTPResponse) -> CampaignError:
     """An answer in the 400s says that the question is wrong; all others that the engine is."""
-    told = f"prompt {prompt_id}: {path} answered {response.status}: {response.read().decode('utf-8', 'replace')[:300]}"
+    name = f"prompt {prompt.id}{f' ({prompt.where})' if prompt.where else ''}"
+    told = f"{name}: {path} answered {response.status}: {response.read().decode('utf-8', 'replace')[:300]}"
     if http.client.BAD_REQUEST <= response.status < http.client.INTERNAL_SERVER_ERROR:
         return InvalidError(f"the engine refuses our question, not what was asked can be measured: {told}")
     return EngineFailedError(told)

@@ -7,6 +7,7 @@ from campaign.journal import write_text
 from campaign.traffic.client import Client, Silence
 from campaign.traffic.metrics import Counters, parse
 from campaign.traffic.series import series
+from verdict.words import number_of
 
 LOOKS_AGAIN = 4  # scrapes after a counter fell
 METRICS_TIMEOUT_S = 10.0  # an engine that is silent need not answer this either
@@ -58,7 +59,8 @@ class StallWatch:
         shown = f"/metrics shows {now.running:g} running, {now.waiting:g} waiting"
         moved, tokens = delta.moved(), delta.total("generation_tokens")
         if tokens and now.running + now.waiting > 1:
-            return HostUnfitError(f"contended: {silence}, while {tokens:g} tokens went to other requests; {shown}")
+            others = f"{number_of(tokens, 'token')} went to other requests"
+            return HostUnfitError(f"contended: {silence}, while {others}; {shown}")
         if (moved or now.running) and silence.seconds < self.longest_s:
             return None
         flat = f"generation tokens flat at {now.total('generation_tokens'):g}"

@@ -12,6 +12,7 @@ from campaign.engine import speculation
 from campaign.errors import ExitCode
 from campaign.evidence import DraftCounts
 from campaign.traffic import metrics
+from verdict.words import agreeing, number_of
 
 Rows = Iterator[tuple[str, str]]
 Concluded = tuple[ExitCode, str]
@@ -49,24 +50,38 @@ def drafting(counters: metrics.Counters, when: str) -> Rows:
         yield "acceptance", f"{counts.acceptance_length:.3f} tokens a step {when}, {_chain(counts)}"
         yield from (("", f"contradicts itself: {told}") for told in _contradictions(counters, counts))
     share = hit_share_pct(counters)
+    if broken := hits_contradict(counters):
+        yield "prefix hits", broken
     if share is not None:
         preempted = counters.total("preemptions") if counters.has("preemptions") else float("nan")
-        yield "prefix hits", f"{share:.1f} % of the tokens asked for, beside {preempted:g} preemptions"
+        yield "prefix hits", f"{share:.1f} % of the tokens asked for, beside {number_of(preempted, 'preemption')}"
         yield from _too_many_queries(counters)
 
 
 def hit_share_pct(counters: metrics.Counters) -> float | None:
-    """Prefix-cache hits per token asked for, in per cent; None where nothing was asked for."""
+    """Prefix-cache hits per token asked for, in per cent; None where nothing was asked for, or more was found."""
     both = counters.has("prefix_queries") and counters.has("prefix_hits")
-    if not both or not counters.total("prefix_queries"):
+    if not both or not counters.total("prefix_queries") or hits_contradict(counters):
         return None
     return 100 * counters.total("prefix_hits") / counters.total("prefix_queries")
+
+
+def hits_contradict(counters: metrics.Counters) -> str:
+    """That more tokens were found in the prefix cache than were looked up, in words; empty where it is not so."""
+    if not (counters.has("prefix_queries") and counters.has("prefix_hits")):
+        return ""
+    hits, queries = counters.total("prefix_hits"), counters.total("prefix_queries")
+    if hits <= queries:
+        return ""
+    return f"{hits:g} tokens were found in the prefix cache, {queries:g} looked up: no hit rate of such counters"
 
 
 def concluded(counters: metrics.Counters) -> Concluded:
     """What a run would make of a window's counters, or of totals. PASS and no words where nothing is wrong."""
     if not any(counters.has(name) for name in metrics.ALIASES) and not counters.gauges:
         return ExitCode.INVALID, "metric missing: none of the engine's counters is there, by any of their names"
+    if broken := hits_contradict(counters):
+        return ExitCode.INVALID, f"the counters contradict each other: {broken}"
     counts = metrics.draft_counts(counters)
     return (ExitCode.PASS, "") if counts is None else _drafting_concluded(counters, counts)
 
@@ -118,8 +133,10 @@ def _stalled(
     if not still or not all(there):
         return
     what = "no token was generated" if any(d.moved() for d in deltas) else "no counter moved"
-    who = f"{min(waiting):g} requests waited" if all(waiting) else f"{min(there):g} requests were there"
-    yield ExitCode.FAIL, f"engine stalled: {what} in {len(deltas)} windows while {who}; never a rate of 0"
+    least = min(there)
+    who = f"{number_of(least, 'request')} {agreeing(least, 'was', 'were')} there"
+    who = f"{number_of(min(waiting), 'request')} waited" if all(waiting) else who
+    yield ExitCode.FAIL, f"engine stalled: {what} in {number_of(len(deltas), 'window')} while {who}; never a rate of 0"
 
 
 def _unlike(shares: Sequence[float], lengths: Sequence[float]) -> Iterator[Concluded]:
@@ -140,7 +157,7 @@ def _window_words(delta: metrics.Counters) -> Iterator[str]:
     if delta.has("generation_tokens"):
         yield f"{delta.total('generation_tokens'):+g} tokens"
     if delta.has("finished"):
-        yield f"{delta.total('finished'):g} requests finished"
+        yield f"{number_of(delta.total('finished'), 'request')} finished"
     counts = metrics.draft_counts(delta)
     if counts is not None:
         length = counts.acceptance_length

@@ -3,7 +3,6 @@
 Nothing of it is measured, and none of it repairs an answer. Bounded, so that a broken candidate costs minutes.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,23 +11,19 @@ from campaign.errors import InvalidError
 from campaign.evidence import Again, Answer, BootRecord
 from campaign.gates.divergence import differ, first_difference
 from campaign.gates.footing import PromptKey, key_of
+from campaign.names import DECODE_SET
 from campaign.prompting.checks import Prompt
 from campaign.prompting.corruption import BROKEN, damage
 from campaign.traffic.answers import worst_of
 from campaign.traffic.client import Ask, Client
+from verdict.words import number_of
 
 MOST_PARTED = 8  # prompts a boot is asked again about, with log probabilities
 MOST_BROKEN = 3  # prompts a boot is asked again about without streaming
 LIKELIEST = 5  # tokens whose log probabilities are asked for
 SHORT_TOKENS = 16  # of the answer to a short prompt
-FIXED_LENGTH_SET = "decode"
 GOOD_FIRST = (True, None, False)  # what a checker says: right, not to be judged, wrong
 TURN = ".turn"  # of a later turn's id in the window
-
-
-def has_prefix_cache(facts: Mapping[str, str]) -> bool:
-    """Whether the engine resolved prefix caching as on, by the facts of its boot."""
-    return bool(json.loads(facts.get("resolved", "{}")).get("prefix_caching"))
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ class Questioner:
         assert prompt is not None
         streamed = len(BROKEN.findall(answer.text))
         whole = len(BROKEN.findall(_text(self._in_one_piece(prompt, prompt.max_tokens))))
-        told = f"streamed {streamed} broken characters, in one piece {whole}"
+        told = f"streamed {number_of(streamed, 'broken character')}, in one piece {whole}"
         return f"{told}: the server's streaming breaks them" if whole < streamed else f"{told}: not by streaming"
 
     def parted(self, answers: Sequence[Answer], earlier: Iterable[BootRecord], letter: str) -> tuple[Again, ...]:
@@ -107,7 +102,7 @@ class Questioner:
         by_endpoint = {"logprobs": True, "top_logprobs": LIKELIEST} if prompt.messages else {"logprobs": LIKELIEST}
         more = {**by_endpoint, "return_tokens_as_token_ids": True}
         try:
-            choice = self._in_one_piece(prompt, at + 1, fixed=key[0] == FIXED_LENGTH_SET, **more)
+            choice = self._in_one_piece(prompt, at + 1, fixed=key[0] == DECODE_SET, **more)
         except InvalidError:
             return Again(key[1], key[0], at, ())
         try:

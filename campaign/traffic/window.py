@@ -34,13 +34,16 @@ from campaign.traffic.metrics import (
 )
 from campaign.traffic.polling import elapsed, scrape
 from campaign.traffic.sample import Sample
+from campaign.traffic.scrape import hits_contradict
 from campaign.traffic.timing import hidden, in_bursts, lost, rates, step_trend
+from verdict.words import agreeing, number_of
 
 MERGED_SHARE = 0.02  # of the draft steps may lie in a chunk with another; more, and the two counts contradict
 WINDOWS = 5  # tries
 MOST_DRAFT_TOKENS = 16  # where the counters show no position
 MORE_THAN_ONE = 1.05  # tokens a step, from which something must have been drafted
 STREAM, TOKENS, REASONING = "stream_timing", "token_count", "reasoning_tokens"  # facts of a boot
+PREFIX_COUNTERS = "prefix_counters"  # another one
 T = TypeVar("T")
 
 
@@ -53,7 +56,7 @@ class Measured:
     answers: tuple[Answer, ...]
     samples: tuple[Sample, ...]
     delta: Counters
-    discarded: int = 0  # disturbed windows before this one
+    discarded: tuple[str, ...] = ()  # why each disturbed window before this one was
     facts: dict[str, str] = field(default_factory=dict)  # sentences about its streams, for the boot's record
 
 
@@ -78,15 +81,15 @@ def measure(
     return replace(measured, discarded=discarded)
 
 
-def undisturbed(window: Callable[[], T]) -> tuple[T, int]:
-    """A window and how many disturbed ones came before it. Raises HostUnfitError when every try was disturbed."""
-    last = ""
-    for discarded in range(WINDOWS):
+def undisturbed(window: Callable[[], T]) -> tuple[T, tuple[str, ...]]:
+    """A window, and why each before it was disturbed. Raises HostUnfitError when every try was."""
+    discarded: list[str] = []
+    while len(discarded) < WINDOWS:
         try:
-            return window(), discarded
+            return window(), tuple(discarded)
         except TaintedError as error:
-            last = str(error)
-    raise HostUnfitError(f"contended: {WINDOWS} windows in a row were disturbed; the last one: {last}")
+            discarded.append(str(error))
+    raise HostUnfitError(f"contended: {WINDOWS} windows in a row were disturbed; the last one: {discarded[-1]}")
 
 
 def _window(
@@ -116,7 +119,11 @@ def opened(client: Client, timeout_s: float, folder: Path) -> Counters:
 def _others(now: Counters) -> str:
     """The requests of somebody else at a moment when none is ours; empty for none."""
     found = [(now.running, "running"), (now.waiting, "waiting")]
-    told = [f"{count:g} requests of somebody else are {state}" for count, state in found if count]
+    told = [
+        f"{number_of(count, 'request')} of somebody else {agreeing(count, 'is', 'are')} {state}"
+        for count, state in found
+        if count
+    ]
     return " and ".join(told)
 
 
@@ -138,6 +145,7 @@ def closed(
     metrics = _metrics(delta, counts, samples, drafting) | ({} if bursts else _by_the_client(samples, turns))
     silent = _not_wired(delta, counts, samples) if drafting else ""
     told = {STREAM: bursts, TOKENS: lost(samples), REASONING: hidden(samples), DRAFT_COUNTERS: silent}
+    told |= {PREFIX_COUNTERS: hits_contradict(delta)}
     answers = tuple(
         _turn_answer(i // len(prompts), p, s)
         for i, (p, s) in enumerate(zip(turns_of(prompts, turns), samples, strict=True))
@@ -160,7 +168,8 @@ def turns_of(prompts: tuple[Prompt, ...], repeats: int) -> tuple[Prompt, ...]:
 def _check_ours(delta: Counters, samples: tuple[Sample, ...], max_tokens: int) -> None:
     finished = delta.total("finished")
     if finished != len(samples):
-        raise TaintedError(f"window shared: {finished:g} requests finished in it, {len(samples)} were ours")
+        of_us = f"{len(samples)} {agreeing(len(samples), 'was', 'were')} ours"
+        raise TaintedError(f"window shared: {number_of(finished, 'request')} finished in it, {of_us}")
     ours = sum(s.tokens for s in samples)
     if delta.has("generation_tokens") and (given := delta.total("generation_tokens")) != ours:
         raise TaintedError(f"window shared: {given:g} tokens were generated in it, {ours} were ours")
@@ -207,7 +216,8 @@ def _metrics(
     found |= {TOK_PER_S: after_first / decode_s, TPOT_S: decode_s / after_first}
     if counts is not None and counts.acceptance_length is not None:
         found[ACCEPTANCE_LENGTH] = counts.acceptance_length
-    if delta.has("prefix_hits") and delta.has("prefix_queries"):  # an engine without a prefix cache queries nothing
+    counted = delta.has("prefix_hits") and delta.has("prefix_queries") and not hits_contradict(delta)
+    if counted:  # an engine without a prefix cache queries nothing
         found[PREFIX_HIT_PCT] = 100 * delta.total("prefix_hits") / max(1.0, delta.total("prefix_queries"))
     return found
 

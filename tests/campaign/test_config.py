@@ -415,6 +415,7 @@ def test_every_number_with_a_unit_says_it_in_its_name() -> None:
         "port",
         "max_tokens",
         "repeats",
+        "prefix_rounds",
         "warm_up_requests",
         "max_warm_up_requests",
         "max_boots",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from campaign.bracket.draft import discarded
 from campaign.config import Campaign, ClaimConfig, ClaimKindName
 from campaign.console import (
     format_boot,
@@ -21,6 +22,7 @@ from campaign.console import (
 from campaign.errors import ExitCode
 from campaign.evidence import WitnessRow
 from campaign.gates.base import GateResult
+from campaign.gates.synthetic import label
 from campaign.planning.could_see import format_resolution
 from campaign.planning.plan import Plan, make
 from campaign.told import report_tables
@@ -39,7 +41,8 @@ LOST = WitnessRow("async_dflash", "behaved", "batches_in_flight_max", ">= 2", "1
 def test_a_boot_is_one_line_with_what_it_gave_and_what_is_left() -> None:
     record = boot(3, "B", metrics=METRICS, witness=(HELD, HELD), seconds={"total": 61.4})
     assert format_boot(record, 8, 312.0) == [
-        "boot 3/8  03-B candidate  151.3 step/s  327.4 tok/s at 2.16 tok/step  pos1 71.3 %  witness 2/2"
+        "boot 3/8  03-B candidate  151.3 step/s  327.4 tok/s at 2.16 tok/step in the window  "
+        "pos1 71.3 % in the prompts  witness 2/2"
         "  (61 s, about 5 min left)"
     ]
 
@@ -76,8 +79,23 @@ def test_an_engine_that_does_not_draft_shows_its_steps_alone() -> None:
 
 def test_windows_that_were_discarded_are_told() -> None:
     """D12: discards are counted."""
-    line = format_boot(boot(1, metrics={"step_per_s": 100.0}, facts={"windows_discarded": "2"}), 8, None)[0]
-    assert "2 disturbed windows discarded" in line
+    facts = discarded(("the clocks disagree", "window shared: 4 requests finished in it, 2 were ours"))
+    line = format_boot(boot(1, metrics={"step_per_s": 100.0}, facts=facts), 8, None)[0]
+    assert "2 disturbed windows discarded (window shared: 4 requests finished in it, 2 were ours)" in line
+    assert facts["windows_discarded_because"].startswith("the clocks disagree | window shared")
+
+
+def test_of_one_window_that_was_discarded_one_is_told_and_of_none_nothing() -> None:
+    facts = [discarded(("somebody",)), {"windows_discarded": "1"}, discarded(()), {}]
+    lines = [format_boot(boot(1, facts=one), 8, None)[0] for one in facts]
+    assert "1 disturbed window discarded (somebody)" in lines[0]
+    assert "1 disturbed window discarded  (" in lines[1], "of a journal that does not say why"
+    assert not any("discarded" in line for line in lines[2:])
+
+
+def test_a_boot_whose_acceptance_is_made_up_says_so_beside_its_figures() -> None:
+    line = format_boot(boot(1, metrics=METRICS, facts={"synthetic": label(2.5)}), 8, None)[0]
+    assert "synthetic acceptance (2.5 tokens a step, made up by the engine)" in line
 
 
 # a witness, a gate, a verdict
@@ -208,11 +226,14 @@ def test_a_mirrored_schedule_is_said_to_be_one(exp8: Campaign) -> None:
     ("claim", "words"),
     [
         (ClaimConfig(ClaimKindName.superiority, "step_per_s", gate_pct=-5.0), r"gate >= -5 %"),
-        (ClaimConfig(ClaimKindName.equivalence, "step_per_s", margin_pct=3.0), r"within \+-3 %"),
-        (ClaimConfig(ClaimKindName.equivalence, "acceptance_pos1_pp", margin_pp=2.0), r"within \+-2 pp"),
+        (
+            ClaimConfig(ClaimKindName.equivalence, "step_per_s", margin_pct=3.0),
+            r"within \+-3 % \(-2\.91 to \+3\.00 %, symmetric in ln\) \(registered",
+        ),
+        (ClaimConfig(ClaimKindName.equivalence, "acceptance_pos1_pp", margin_pp=2.0), r"within \+-2 pp \(registered"),
         (
             ClaimConfig(ClaimKindName.non_inferiority, "step_per_s", margin_pct=3.0),
-            r"not worse than -3 %|(no more than|at most) 3 % worse",
+            r"at most 3 % worse \(down to -2\.91 %, in ln\)",
         ),
     ],
     ids=lambda value: value.kind.value if isinstance(value, ClaimConfig) else "",

@@ -86,6 +86,24 @@ def test_a_broken_chain_and_a_useless_drafter_have_names_of_their_own(inspect, l
     assert words in inspect(STARTED, line).stdout
 
 
+@pytest.mark.case("C13")
+def test_an_interval_of_ten_seconds_is_no_run_and_no_chain_of_it_is_judged(inspect):
+    """A healthy base, of which one interval looks as if it collapsed."""
+    unlucky = LINE.format(length=1.78, accepted=78, drafted=300, rates="0.600, 0.150, 0.030", average=26.0)
+    usual = LINE.format(length=2.35, accepted=405, drafted=900, rates="0.600, 0.450, 0.300", average=45.0)
+    done = inspect(STARTED, unlucky, usual)
+    assert "chain collapse" not in done.stdout
+    assert ": no collapse (2 intervals that the log printed, not a run's total)" in done.stdout
+    assert "chain collapse after pos1" in inspect(STARTED, unlucky, unlucky).stdout
+
+
+@pytest.mark.case("C13")
+def test_intervals_with_other_lengths_of_drafts_have_no_total(inspect):
+    done = inspect(STARTED, REPORTED, COLLAPSED)
+    assert "together    the intervals draft different lengths: no total of them is judged" in done.stdout
+    assert "collapse" not in done.stdout
+
+
 @pytest.mark.case("C1")
 def test_a_removed_variable_that_the_boot_was_given_names_both_backends(inspect):
     log = (f"{PREFIX} {UNKNOWN} VLLM_ATTENTION_BACKEND", "Using AttentionBackendEnum.FLASH_ATTN backend.", STARTED)

@@ -62,3 +62,60 @@ def test_drafts_without_positions_are_a_missing_metric_and_no_acceptance_of_noth
 def test_two_answers_in_one_text_are_not_added_up(look):
     with pytest.raises(ConfigError, match="twice with the same labels"):
         look(scrape(drafts=100, generated=200) + scrape(drafts=150, generated=300))
+
+
+def server(model="a", engines=("0",), began=1.7e9, process=None, drafts=100.0):
+    """A scrape of a server with this name, these engines and these times at which it and its counters began."""
+    rows = [
+        f'{name}{{engine="{engine}",model_name="{model}"}} {value}'
+        for engine in engines
+        for name, value in ((GENERATED, drafts * 2), ("vllm:generation_tokens_created", began), (DRAFTS, drafts))
+    ]
+    return "\n".join([*rows, *([f"process_start_time_seconds {process}"] if process else [])]) + "\n"
+
+
+OTHERS = {
+    "another model": ({"model": "b"}, "model_name a, then b"),
+    "other engines": ({"engines": ("0", "1")}, "engine 0, then 0, 1"),
+    "other counters": (
+        {"began": 1.7e9 + 60},
+        "vllm:generation_tokens_created says that it began 2023-11-14 22:13:20 UTC, then 2023-11-14 22:14:20 UTC",
+    ),
+    "another process": ({"process": 1.8e9}, "process_start_time_seconds says that it began"),
+}
+
+
+@pytest.mark.case("A9", "B8")
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("drafts", [200.0, 50.0], ids=["counters that grew", "counters that fell"])
+def test_texts_of_two_servers_are_no_window_and_give_no_number(look, name, drafts):
+    fields, words = OTHERS[name]
+    found = look(server(process=1.7e9), server(**({"process": 1.7e9, "drafts": drafts} | fields)))
+    assert (found.code, found.told_numbers, len(found.rows)) == (5, {}, 1)
+    assert f"0.txt and 1.txt are of two servers, which make no window: {words}" in found.lines[-1]
+
+
+def test_texts_of_one_server_are_a_window_also_where_one_shows_no_times(look):
+    assert look(server(process=1.7e9), server(process=1.7e9, drafts=150.0)).numbers["drafts"] == 50
+    assert look(server(process=1.7e9), server(drafts=150.0)).numbers["drafts"] == 50
+
+
+def test_a_server_that_answers_again_is_one_of_several_that_answer_in_turn(look):
+    found = look(*(server(began=1.7e9 + n % 2, drafts=100.0 * (1 + n % 2)) for n in range(5)))
+    assert "answer /metrics in turn" in found.lines[-1]
+
+
+def test_a_time_that_is_none_is_told_as_it_is(look):
+    assert "then at 1e+300" in look(server(), server(began=1e300)).lines[-1]
+
+
+@pytest.mark.case("B5")
+@pytest.mark.parametrize("series", [1, 2], ids=["totals", "a window"])
+def test_more_prefix_hits_than_queries_contradict_each_other_and_make_no_hit_rate(look, series):
+    none, some = (scrape(generated=n, prefix_cache_queries_total=n, prefix_cache_hits_total=3 * n) for n in (0, 100))
+    found = look(*(none, some)[-series:])
+    assert (found.code, found.told_numbers) == (5, {})
+    told = "\n".join(found.lines)
+    assert "INVALID (5)         the counters contradict each other: 300 tokens were found in the prefix cache" in told
+    assert "100 looked up: no hit rate of such counters" in told
+    assert "% of the tokens asked for" not in told

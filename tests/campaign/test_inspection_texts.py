@@ -30,7 +30,7 @@ def answer(name, text="안녕하세요", **more):
 
 GREEDY = answer("a", prompt_set="korean", token_ids=[1, 2], prompt_tokens=5, ok=True)
 DRAWN = answer("b", prompt_set="korean_sampled", token_ids=[3, 4], prompt_tokens=5, ok=True, sampled=True)
-CORRUPT = DRAWN | {"text": "깊은 \ufffd겼다", "ok": False, "why": "1 broken characters"}
+CORRUPT = DRAWN | {"text": "깊은 \ufffd겼다", "ok": False, "why": "1 broken character"}
 
 
 @pytest.mark.parametrize(

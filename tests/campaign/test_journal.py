@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campaign import journal
+from campaign.boot_records import plain, record
 from campaign.errors import CampaignError, ConfigError, SkippedError
 from campaign.evidence import Answer, BootRecord, DraftCounts, KvFacts, Status, WitnessRow
-from campaign.journal import RunFolder, plain, read_json, record, write_json, write_text
+from campaign.journal import RunFolder, read_json, write_json, write_text
 from tests.fakes.evidence import answer, boot
 
 ROOT = Path(__file__).resolve().parents[2]

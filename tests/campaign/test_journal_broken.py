@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from campaign import verbs
+from campaign.boot_records import plain
 from campaign.config import Campaign
 from campaign.door import RunReference
 from campaign.errors import CampaignError, ConfigError
 from campaign.evidence import WitnessRow
-from campaign.journal import RunFolder, plain, write_json
+from campaign.journal import RunFolder, write_json
 from campaign.planning.plan import make
 from tests.fakes.evidence import answer, boot, drafts, speculating
 
@@ -144,7 +145,7 @@ LINES: dict[str, tuple[str, str]] = {
     "a metric that is a text": (edited(metrics={"step_per_s": "fast"}), "metrics holds a map"),
     "a metric that is no number": (edited(metrics={"step_per_s": float("nan")}), "metrics holds a map"),
     "a fact that is a number": (edited(facts={"pid": 5}), "facts holds a map"),
-    "answers that are nothing": (edited(answers=None), "a boot record cannot be read"),
+    "answers that are nothing": (edited(answers=None), "answers holds nothing"),
     "an answer without its text": (edited(answers=[{"token_ids": []}]), "a boot record cannot be read"),
     "drafts that are a text": (edited(natural="many"), "a boot record cannot be read"),
     "counts that are texts": (edited(window={"drafts": "1", "accepted": ["2"]}), "window holds a map"),

@@ -6,7 +6,8 @@ import shlex
 import pytest
 
 from campaign.errors import ExitCode
-from campaign.manual import HELP, ON_A_RUN, WITH_CONFIG, is_verb
+from campaign.import_request import OPTIONS, URI
+from campaign.manual import HELP, OF_A_VERB, ON_A_RUN, WITH_CONFIG, is_verb
 from campaign.planning.plan import make
 
 PLACEHOLDER = re.compile(r"=[A-Z]+\b|key=value")
@@ -24,14 +25,32 @@ def test_nothing_asked_shows_the_help_and_is_no_success(command) -> None:
     assert (done.returncode, done.stdout) == (2, HELP)
 
 
-@pytest.mark.parametrize("line", [["exp=exp8", "--help"], ["boot", "--help"]], ids=" ".join)
+@pytest.mark.parametrize("line", [["exp=exp8", "--help"], ["run", "-h"], ["help", "me"]], ids=" ".join)
 def test_help_is_shown_wherever_it_is_asked_for(asked, line: list[str]) -> None:
     done = asked(*line)
     assert (done.returncode, done.stdout) == (0, HELP)
 
 
+@pytest.mark.parametrize("verb", [verb for verb in (*WITH_CONFIG, *ON_A_RUN) if verb != "run"])
+def test_every_verb_has_a_help_of_its_own_however_it_is_asked_for(asked, verb: str) -> None:
+    told = OF_A_VERB[verb]
+    for line in ([verb, "--help"], [verb, "-h"], ["help", verb], [verb, "x", "--help"]):
+        done = asked(*line)
+        assert (done.returncode, done.stdout) == (0, told), line
+    assert told.startswith(f"python -m campaign {verb} ")
+    assert f"\n  {verb} " in told, "an example"
+    assert "\nexit codes  " in told
+
+
+@pytest.mark.parametrize("word", ["--supersedes", "--corrects", "--because", "tracking.uri="])
+def test_the_help_of_import_has_every_word_that_it_takes(word: str) -> None:
+    assert word in OF_A_VERB["import"]
+    assert word in (*OPTIONS, URI)
+
+
 def test_the_help_fits_a_terminal() -> None:
-    assert [line for line in HELP.splitlines() if len(line) > 120] == []
+    texts = [HELP, *OF_A_VERB.values()]
+    assert [line for text in texts for line in text.splitlines() if len(line) > 120] == []
 
 
 @pytest.mark.parametrize("verb", [*WITH_CONFIG, *ON_A_RUN])

@@ -134,7 +134,7 @@ def test_what_breaks_only_when_drawn_or_from_a_warm_cache_fails_and_a_harness_th
         "harness suspect: 0/2 in every arm",
         "warm: candidate 02-B: from a warm prefix cache: 2 Han or kana",
         "2/2 corrupt when drawn",
-        "2 draws are worth 1 items",
+        "2 draws are worth 1 item",
         "not deterministic here: base differs from itself on 1/",
         "prompts answered cold and warm",
     ):

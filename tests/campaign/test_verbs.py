@@ -7,7 +7,7 @@ import pytest
 
 from campaign import verbs
 from campaign.bracket import noise
-from campaign.bracket.live import Bench
+from campaign.bracket.bench import Bench
 from campaign.bracket.looks import judge
 from campaign.config import Campaign
 from campaign.journal import RunFolder

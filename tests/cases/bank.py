@@ -60,9 +60,20 @@ def held(folder: Path = ROOT) -> dict[str, list[str]]:
     return plugin.tests
 
 
+def no_family(asked: list[str], known: set[str]) -> str:
+    """That one of the families asked for is none, in words; empty where all are."""
+    strange = next((family for family in asked if family not in known), None)
+    wanted = f"wanted some of {' '.join(sorted(known))}, or nothing for all"
+    return "" if strange is None else f"no family {strange!r} in tests/cases; {wanted}"
+
+
 def main(families: list[str]) -> int:
-    """Print the list; 1 when a case that is not due later has no test."""
-    known, tests = cases(), held()
+    """Print the list; 1 when a case that is not due later has no test, 2 for a family that there is not."""
+    known = cases()
+    if strange_family := no_family(families, {case.id[0] for case in known.values()}):
+        print(strange_family)
+        return 2
+    tests = held()
     if strange := sorted(set(tests) - set(known)):
         raise RuntimeError(
             f"{tests[strange[0]][0]} is marked with case {strange[0]!r}, which {FILE.name} does not know"
@@ -73,7 +84,7 @@ def main(families: list[str]) -> int:
             continue
         found = tests.get(case.id, [])
         open_cases += not found and not case.due
-        print(f"{case.id:4} {case.title}{f'  [due: {case.due}]' if case.due else ''}")
+        print(f"{case.id:4} {case.title}{f'  [due with {case.due}]' if case.due else ''}")
         for name in found or ([] if case.due else ["NO TEST HOLDS IT"]):
             print(f"       {name}")
     print(f"{sum(bool(tests.get(c)) for c in known)} of {len(known)} cases are held by a test, {open_cases} are open")

@@ -15,7 +15,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from bank import ROOT, held
+from bank import ROOT, held, no_family
 
 FILE = Path(__file__).with_name("mutants.toml")
 ENVIRONMENTS = (".venv", ".venv-engine")  # linked, not copied
@@ -83,7 +83,10 @@ def noticed_by(mutant: Mutant, tests: list[str]) -> list[str]:
 
 
 def main(families: list[str]) -> int:
-    """Try each mutant; 1 when one goes unnoticed."""
+    """Try each mutant; 1 when one goes unnoticed, 2 for a family that has none."""
+    if strange_family := no_family(families, {mutant.family for mutant in mutants()}):
+        print(strange_family)
+        return 2
     by_case, unnoticed = held(), 0
     for mutant in mutants():
         if families and mutant.family not in families:

@@ -96,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """A stream."""
         self.server.keys.append(self.headers["Authorization"])
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
         self.server.asked.append((self.path, body))
         found = self.server.answer(body)
         reply = found if isinstance(found, Reply) else Reply.of()

@@ -10,7 +10,7 @@ from verdict.errors import VerdictError
 from verdict.fit import Scale
 from verdict.history import History
 from verdict.interval import Interval
-from verdict.sentence import Counted, claim_line, count_line, decimals, head, signed, size, void_line
+from verdict.sentence import Counted, applied_margin, claim_line, count_line, decimals, head, signed, size, void_line
 from verdict.words import Verdict
 
 DATA = {d["id"]: d for d in json.loads(Path(__file__).with_name("vectors.json").read_text())["datasets"]}
@@ -210,3 +210,18 @@ def test_a_void_block_says_how_far_its_ends_are_apart() -> None:
     assert line == (
         "VOID          step/s      bases 5.6 % apart (limit 3.8 %, host sd 0.8 %): measure again (1 of 2 re-runs left)"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "bound", "told"),
+    [
+        (ClaimKind.equivalence, Scale.LOG, 5.0, "-4.76 to +5.00 %, symmetric in ln"),
+        (ClaimKind.non_inferiority, Scale.LOG, 5.0, "down to -4.76 %, in ln"),
+        (ClaimKind.equivalence, Scale.LINEAR, 2.0, ""),
+        (ClaimKind.superiority, Scale.LOG, 5.0, ""),
+        (ClaimKind.no_difference, Scale.LOG, 0.0, ""),
+    ],
+    ids=str,
+)
+def test_a_margin_in_per_cent_is_told_as_it_is_applied(kind: ClaimKind, scale: Scale, bound: float, told: str) -> None:
+    assert applied_margin(Claim("c", "m", kind, bound, scale, Direction.HIGHER)) == told

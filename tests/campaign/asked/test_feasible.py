@@ -1,5 +1,6 @@
 """What would cost a boot is told by the plan."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,3 +114,12 @@ path = "vllm/envs.py"
 preimage_sha256 = "{"0" * 64}"
 postimage_sha256 = "{"0" * 64}"
 """
+
+
+def test_a_prompt_that_leaves_no_room_is_named_with_its_file_and_line(compose, tmp_path: Path) -> None:
+    file = tmp_path / "long.jsonl"
+    short = '{"id": "a", "prompt": "x", "max_tokens": 8, "check": {"kind": "numeric", "value": 1}}'
+    file.write_text(f"{short}\n\n{short.replace('8', '4096').replace('a', 'b', 1)}\n")
+    sentence = f"{file}:3: prompt b: max_tokens 4096 leaves no room for a prompt in max_model_len 2048; ask for fewer"
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        planned(compose, "exp=exp8", f"gates.quality.prompts={file}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from campaign.bracket import burn_in
-from campaign.bracket.live import Bench
+from campaign.bracket.bench import Bench
 from campaign.brackets import BurnIn
 from campaign.config import Campaign
 from campaign.engine.memory import Memory, Watch

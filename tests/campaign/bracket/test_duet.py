@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from campaign.boot_records import plain
 from campaign.bracket import attempts
+from campaign.bracket.bench import Bench
 from campaign.bracket.duet import beside as beside_first
 from campaign.bracket.duet import comparison
-from campaign.bracket.live import Bench
 from campaign.bracket.reruns import BESIDE_ANOTHER, HOST_UNFIT, spent
 from campaign.bracket.session import Progress, void_the_tainted, vouched_for
 from campaign.bracket.trial import Keep
@@ -24,11 +26,12 @@ from campaign.engine.memory import Memory, Watch
 from campaign.errors import ConfigError, EngineFailedError, HostUnfitError
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates.step_rate import StepRate
-from campaign.journal import RunFolder, plain
+from campaign.journal import RunFolder
 from campaign.names import BESIDE, UNLIKE
-from campaign.planning.plan import PlannedBoot, make
+from campaign.planning.plan import PlannedBoot, make, rests_of
 from campaign.prompting.checks import Prompt
 from campaign.told import report_tables
+from campaign.traffic import alternate
 from campaign.traffic.alternate import Side, measure_in_turn, order
 from campaign.traffic.client import Client
 from tests.fakes.evidence import boot, step_rate
@@ -125,6 +128,18 @@ def test_the_engine_that_fails_in_the_window_is_the_one_that_is_blamed(tmp_path:
     ):
         measure_in_turn(sides, PROMPTS, workload(), TIMEOUT_S)
     assert asked[-1] == "blamed B"
+
+
+def test_a_rest_lies_before_every_turn_to_the_other_engine_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pair(tmp_path) as (sides, asked):
+        monkeypatch.setattr(alternate, "time", SimpleNamespace(sleep=lambda seconds: asked.append(f"{seconds} s")))
+        measure_in_turn(sides, PROMPTS, workload(2), TIMEOUT_S, rest_s=1.5)
+    in_turn = "".join(line[0] if line[0] in "AB" else "-" for line in asked)
+    assert in_turn == "-A-BB-A-B-AA-B", "the first one after B, which was scraped last"
+    assert {line for line in asked if line[0] not in "AB"} == {"1.5 s"}
+    assert in_turn.count("-") == rests_of(2, len(PROMPTS))
 
 
 # the plan

@@ -215,7 +215,7 @@ def test_the_result_with_the_voided_boots_stands_beside_the_one_without(plan: Pl
 
 BUDGETS: dict[str, tuple[int, int, Sequence[int], int, str]] = {
     "the first": (1, 2, [], 3, ""),
-    "another of the block": (1, 2, [2], 3, "1 of 1 re-runs of block 1 are used"),
+    "another of the block": (1, 2, [2], 3, "1 of 1 re-run of block 1 is used"),
     "of the next block": (1, 2, [2], 5, ""),
     "the third in all": (1, 2, [2, 5], 9, "2 of 2 re-runs are used"),
     "none is allowed": (1, 0, [], 1, "0 of 0 re-runs are used"),
@@ -251,7 +251,7 @@ def test_a_spent_budget_is_void_and_tells_no_number(plan: Plan) -> None:
     boots = records(CLEAR[:8])
     found = judge(plan, (*boots[:2], voided(boots[2])), [[voided(boots[1])]])
     assert (found.verdict, int(found.code)) == (Verdict.VOID, 4)
-    assert "HOST-UNFIT, 1 of 1 re-runs of block 1 are used (bracket.reruns_per_block): arm candidate" in found.ends
+    assert "HOST-UNFIT, 1 of 1 re-run of block 1 is used (bracket.reruns_per_block): arm candidate" in found.ends
     assert "%" not in found.results[0].line
 
 

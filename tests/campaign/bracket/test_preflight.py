@@ -3,6 +3,8 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -12,8 +14,11 @@ import pytest
 from campaign.asked.arms import ResolvedArm, resolve
 from campaign.bracket.preflight import fitting_base, preflight
 from campaign.config import Arm, Campaign
+from campaign.engine.port import listener
+from campaign.engine.spec import RUN_MARKER
 from campaign.errors import ConfigError, DriftError, ExitCode, HostUnfitError, InvalidError
 from campaign.planning.plan import Plan, make
+from tests.fakes.line import until
 from tests.fakes.neighbour import foreign_server
 from tests.fakes.ports import free_port
 
@@ -183,3 +188,20 @@ def test_the_port_is_free_again_after_the_foreign_server_went(plan: Plan, port: 
     with foreign_server(port):
         pass
     assert preflight(plan).version == "0.0.0"
+
+
+def test_an_engine_of_another_run_is_no_foreign_server_and_its_run_is_named(plan: Plan, port: int) -> None:
+    command = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port)]
+    marked = os.environ | {RUN_MARKER: "exp8-20261201-010203-abcd"}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, env=marked, stdout=quiet, stderr=quiet) as process:
+        try:
+            until(lambda: listener(port) is not None)
+            with pytest.raises(InvalidError) as caught:
+                preflight(plan)
+        finally:
+            process.terminate()
+    told = str(caught.value)
+    assert "foreign" not in told
+    assert f"port {port} is held: pid {process.pid}" in told
+    assert "resume exp8-20261201-010203-abcd`, or choose another host.port" in told

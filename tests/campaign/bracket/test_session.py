@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from campaign.boot_records import plain
 from campaign.bracket.attempts import besides_s
-from campaign.bracket.live import Bench
+from campaign.bracket.bench import Bench
 from campaign.bracket.reruns import spent
 from campaign.bracket.session import Progress, has_ended, void_the_broken_off, void_the_tainted
 from campaign.config import Campaign
 from campaign.evidence import BootRecord
-from campaign.journal import RunFolder, plain
+from campaign.journal import RunFolder
 from campaign.names import MACHINE_BOOT, STEP_PER_S
 from campaign.planning.plan import make
 from tests.fakes.evidence import boot
@@ -69,7 +70,7 @@ def test_a_block_that_is_apart_again_makes_the_host_unfit(bench: Bench) -> None:
     assert [r.status for r in run.records] == ["void"] * 4
     found = run.outcome()
     assert found.verdict is Verdict.VOID
-    assert "HOST-UNFIT, 1 of 1 re-runs of block 1 are used" in found.results[0].line
+    assert "HOST-UNFIT, 1 of 1 re-run of block 1 is used" in found.results[0].line
     assert has_ended(bench.plan, bench.folder)
 
 

@@ -3,10 +3,17 @@
 import http.server
 import os
 import socket
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 
 from campaign.engine import port as ports
 from campaign.engine.port import Listener, listener
+from campaign.engine.spec import RUN_MARKER
 
 
 def test_a_free_port_has_no_listener(port: int) -> None:
@@ -79,3 +86,41 @@ def test_nobody_there_is_status_zero_with_a_reason(port: int) -> None:
 def test_model_ids_are_read_from_the_engines_answer() -> None:
     assert ports.model_ids('{"data": [{"id": "a"}, {"id": "b"}]}') == ("a", "b")
     assert ports.model_ids('{"data": 3}') is None
+
+
+HOLD = """import socket, sys
+held = socket.socket()
+held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+held.bind(("127.0.0.1", int(sys.argv[2])))
+if "--silent" not in sys.argv:
+    held.listen()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def engine_of_a_run(port: int, *words: str) -> Iterator[int]:
+    """A process that holds the port, marked as every process of a run is; its pid."""
+    command = [sys.executable, "-c", HOLD, "--port", str(port), *words]
+    marked = os.environ | {RUN_MARKER: "exp8-20261201-010203-abcd"}
+    with subprocess.Popen(command, env=marked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process.pid
+        process.communicate()  # ends its reading, and with it the process
+
+
+@pytest.mark.case("A9")
+@pytest.mark.parametrize("words", [(), ("--silent",)], ids=["it listens", "it has bound the port, and loads"])
+def test_an_engine_of_a_run_of_ours_is_named_with_its_pid_and_its_run(port: int, words: tuple[str, ...]) -> None:
+    with engine_of_a_run(port, *words) as pid:
+        found = listener(port)
+    assert found is not None
+    assert found.run == "exp8-20261201-010203-abcd"
+    assert f"pid {pid}" in str(found)
+    assert str(found).endswith(", an engine of run exp8-20261201-010203-abcd")
+
+
+def test_a_process_of_nobodys_run_has_none() -> None:
+    assert ports.run_of(os.getpid()) == ""

@@ -8,7 +8,7 @@ from verdict.words import Verdict
 
 GATE = Korean("korean.jsonl")
 CLEAN = tuple(right(f"k{i}", prompt_set="korean") for i in range(16))
-CORRUPT = wrong("k15", "1 broken characters, the first U+FFFD in '생각에 �겼다'", prompt_set="korean")
+CORRUPT = wrong("k15", "1 broken character, the first U+FFFD in '생각에 �겼다'", prompt_set="korean")
 
 
 def test_no_corruption_in_sixteen_passes_and_says_what_is_needed_for_five_per_cent():
@@ -69,7 +69,7 @@ def test_drawn_answers_are_counted_apart_and_are_worth_less_than_their_number():
 @pytest.mark.case("H2")
 def test_a_syllable_that_breaks_only_when_drawn_fails_the_gate_although_greedy_answers_are_clean():
     broken = wrong(
-        "k3.4", "1 broken characters, the first U+FFFD in '생각에 �겼다'", prompt_set="korean_sampled", sampled=True
+        "k3.4", "1 broken character, the first U+FFFD in '생각에 �겼다'", prompt_set="korean_sampled", sampled=True
     )
     result = DRAWN.check(bracket(base={"answers": CLEAN + DRAWS}, candidate={"answers": (*CLEAN, *DRAWS[:-1], broken)}))
     assert result.verdict is Verdict.FAIL

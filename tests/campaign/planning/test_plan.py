@@ -13,7 +13,7 @@ import pytest
 
 from campaign.config import Arm, Campaign, ClaimConfig, ClaimKindName
 from campaign.errors import ConfigError, InvalidError
-from campaign.planning.plan import Plan, PlannedBoot, detectable, expected_minutes, make, new_run_id, underpowered
+from campaign.planning.plan import Plan, PlannedBoot, detectable, make, new_run_id, underpowered
 from verdict.claims import ClaimKind, Direction
 from verdict.fit import Scale
 
@@ -412,4 +412,4 @@ def test_a_plan_with_power_enough_is_not_refused(exp8: Campaign) -> None:
 
 
 def test_minutes_grow_with_the_boots(exp8: Campaign) -> None:
-    assert expected_minutes(exp8, 8) == pytest.approx(8 * exp8.engine.minutes_per_boot)
+    assert planned(exp8).minutes(8) == pytest.approx(8 * exp8.engine.minutes_per_boot)

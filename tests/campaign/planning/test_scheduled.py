@@ -47,7 +47,7 @@ def test_minutes_that_end_before_the_first_look_are_refused(exp8: Campaign) -> N
 
 
 def test_the_minutes_before_the_first_look_count_base_beside_base(compose) -> None:
-    with pytest.raises(ConfigError, match=r"4 of base beside base and the first 16 boots take about 24 minutes"):
+    with pytest.raises(ConfigError, match=r"4 of base beside base and the first 16 boots take about 28 minutes"):
         make(compose("exp=exp8", "bracket=duet", "bracket.max_minutes=22"), "exp8-1")
 
 

@@ -168,3 +168,12 @@ def test_the_examples_of_the_documentation_are_prompt_files(tmp_path):
     )
     (tmp_path / "drawn.jsonl").write_text(sampled, encoding="utf-8")
     assert len(load_prompts(tmp_path / "drawn.jsonl", "korean_sampled", sampled=True)) == 4
+
+
+def test_where_a_prompt_stands_is_no_part_of_what_is_registered(tmp_path: Path) -> None:
+    line = '{"id": "a", "prompt": "x", "max_tokens": 8}'
+    (tmp_path / "one.jsonl").write_text(line)
+    (tmp_path / "two.jsonl").write_text(f"\n{line}")
+    one, two = (load_prompts(tmp_path / f"{name}.jsonl", "decode")[0] for name in ("one", "two"))
+    assert (one.where, two.where) == (f"{tmp_path}/one.jsonl:1", f"{tmp_path}/two.jsonl:2")
+    assert (str(one), one) == (str(two), two)

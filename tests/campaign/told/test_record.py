@@ -135,7 +135,7 @@ def test_the_void_boots_and_the_outer_pairs_of_two_hosts_are_each_of_their_own(h
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "a reading too few": ({"readings": [1.0]}, "8 letters want 8 readings, found 1"),
+    "a reading too few": ({"readings": [1.0]}, "readings: found 1, wanted one a letter, 8"),
     "no number": ({"readings": ["x"] * 8}, "wanted finite numbers"),
     "true is no number": ({"readings": [True] * 8}, "wanted finite numbers"),
     "other letters": ({"letters": "ABCA"}, "wanted A and B in run order"),
@@ -150,7 +150,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a level": ({"level": 95}, "wanted the two-sided level"),
     "a level below that of looks": ({"looks": [8, 12], "level": 0.95}, "level is 0.95, but 2 looks want 0.9705"),
     "a history": ({"history": {"sd_pct": 1}}, "wanted sd_pct of one boot and df"),
-    "a short metric": ({"metrics": {"acceptance_length": [2.0]}}, "acceptance_length has 1 readings, wanted 8"),
+    "a short metric": ({"metrics": {"acceptance_length": [2.0]}}, "acceptance_length: found 1, wanted one a boot, 8"),
     "a sitting": ({"sittings": [2]}, "wanted texts"),
     "a void boot": ({"void": [3]}, "wanted maps of pos"),
 }

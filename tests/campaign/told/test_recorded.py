@@ -10,6 +10,7 @@ import pytest
 from campaign.bracket.looks import judge
 from campaign.config import Campaign
 from campaign.evidence import BootRecord, DraftCounts
+from campaign.gates import synthetic
 from campaign.gates.acceptance import Acceptance
 from campaign.host.registry import Known
 from campaign.journal import read_json
@@ -96,3 +97,54 @@ def test_the_history_of_a_speed_is_written_to_no_other_claim(exp8: Campaign, tmp
     _, found = written(exp8, tmp_path, known=HISTORY)
     assert found["step_rate"]["history"] == {"sd_pct": 3.0, "df": 20}
     assert "history" not in found["acceptance"]
+
+
+def test_a_speed_with_a_made_up_acceptance_says_so_in_its_record_and_when_it_is_judged_again(
+    exp8: Campaign, tmp_path: Path
+) -> None:
+    exp8.bracket.mirror = False
+    plan = make(exp8, "exp8-1")
+    exp8.model.synthetic_acceptance_length = 2.5  # the CPU build would refuse it
+    outcome = judge(plan, tuple(replace(b, facts={"resolved": "{}"}) for b in whole(plan.schedule.letters[:8]).boots))
+    recorded.write(tmp_path, plan, outcome)
+    (kept,) = (tmp_path / "records").iterdir()
+    found = read_json(kept)
+    again = rejudged(record.read(found, "r"))
+    assert kept.stem == "step_rate", "a made-up acceptance is no reading"
+    assert found["synthetic"] == synthetic.label(2.5)
+    assert found["synthetic"] in again.line
+    assert again.line == found["judged"]["line"]
+
+
+SCREENS: dict[str, tuple[list[float], Known | None, str]] = {
+    "no history": ([100.0, 110.0, 120.0], None, "INCONCLUSIVE"),
+    "a quiet host": ([100.0, 110.0, 120.0], Known(History(0.005, 20)), "VOID"),
+    "a rate of nothing": ([100.0, 0.0, 100.0], None, "INCONCLUSIVE"),
+}
+
+
+@pytest.mark.case("D10")
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_of_which_no_effect_is_told_leaves_its_readings(exp8: Campaign, tmp_path: Path, name: str) -> None:
+    rates, known, word = SCREENS[name]
+    exp8.bracket.schedule, exp8.bracket.looks, exp8.bracket.mirror = "ABA", [], False
+    plan = make(exp8, "exp8-1", known)
+    outcome = judge(plan, tuple(replace(b, facts={"resolved": "{}"}) for b in whole("ABA", rates).boots))
+    recorded.write(tmp_path, plan, outcome)
+    found = read_json(tmp_path / "records" / "step_rate.json")
+    again = rejudged(record.read(found, "r"))
+    assert found["readings"] == rates
+    assert again.judgement is None
+    assert (found["judged"]["verdict"], again.line) == (word, found["judged"]["line"])
+
+
+def test_what_a_gate_saw_and_no_record_holds_is_no_record(exp8: Campaign, tmp_path: Path) -> None:
+    """Acceptance that was counted in two ways is not judged; its readings alone would PASS."""
+    exp8.bracket.mirror = False
+    ways = {1: {"acceptance_estimator": "by the stream"}}
+    plan = make(exp8, "exp8-1")
+    boots = (
+        replace(b, facts={"resolved": "{}"} | ways.get(b.index, {})) for b in whole(plan.schedule.letters[:8]).boots
+    )
+    recorded.write(tmp_path, plan, judge(plan, tuple(boots)))
+    assert [file.stem for file in (tmp_path / "records").iterdir()] == ["step_rate"]

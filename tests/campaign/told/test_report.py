@@ -293,3 +293,10 @@ def test_matplotlib_comes_with_the_report_and_without_pyplot():
         "import campaign.told.report; assert 'matplotlib' in sys.modules; assert 'matplotlib.pyplot' not in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_page_of_a_made_up_acceptance_says_so_at_its_plot_and_at_its_boots(tmp_path):
+    mark = "synthetic acceptance (2.5 tokens a step, made up by the engine)"
+    markdown, _ = report(tmp_path, whole(synthetic=mark))
+    assert f"tok/s at tokens a step, {mark}" in markdown
+    assert f"- with {mark}" in markdown

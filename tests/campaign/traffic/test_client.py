@@ -246,6 +246,15 @@ def test_a_question_that_the_engine_refuses_is_our_mistake_and_not_a_dead_engine
         streamed(b'{"detail": "no"}', status=status)
 
 
+def test_a_question_that_the_engine_refuses_is_named_with_its_file_and_line() -> None:
+    asked = Prompt("p1", "quality", None, "x", 8, where="team.jsonl:7")
+    with (
+        serving(Reply.of(b'{"detail": "no"}', status=400)) as server,
+        pytest.raises(InvalidError, match=r"prompt p1 \(team\.jsonl:7\): /v1/completions answered 400"),
+    ):
+        Client(server.url, "m").stream(asked, Ask(8, ignore_eos=False, timeout_s=5.0))
+
+
 def test_an_engine_that_hangs_is_given_up_after_the_timeout() -> None:
     with pytest.raises(EngineFailedError, match=r"no token came for prompt p1 in 0\.3 s: timed out"):
         streamed(chunk("a", [1]), 20.0, ask=Ask(16, ignore_eos=False, timeout_s=0.3))

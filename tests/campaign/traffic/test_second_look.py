@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from campaign.evidence import Again
+from campaign.gates.footing import has_prefix_cache
 from campaign.prompting.checks import Check, Prompt
 from campaign.traffic.client import Client
-from campaign.traffic.second_look import MOST_PARTED, Questioner, has_prefix_cache
+from campaign.traffic.second_look import MOST_PARTED, Questioner
 from tests.fakes.evidence import answer, boot, right, wrong
 from tests.fakes.streams import DONE, Reply, chunk, role, serving, usage
 
 CHAT = Prompt("k1", "korean", ({"role": "user", "content": "하늘은?"},), None, 64, Check("korean"))
 PLAIN = Prompt("d1", "decode", None, "Log of", 64)
 SETS = {"korean": (CHAT,), "decode": (PLAIN,)}
-BROKEN = "1 broken characters, the first U+FFFD in '생각에 �겼다'"
+BROKEN = "1 broken character, the first U+FFFD in '생각에 �겼다'"
 NAN = "suspected NaN: 100 times '!' from character 3"
 
 
@@ -52,8 +53,8 @@ def test_after_a_suspected_nan_a_short_prompt_shows_whether_the_engine_stays_bad
 @pytest.mark.parametrize(
     ("whole", "told"),
     [
-        ("생각에 잠겼다", "streamed 1 broken characters, in one piece 0: the server's streaming breaks them"),
-        ("생각에 �겼다", "streamed 1 broken characters, in one piece 1: not by streaming"),
+        ("생각에 잠겼다", "streamed 1 broken character, in one piece 0: the server's streaming breaks them"),
+        ("생각에 �겼다", "streamed 1 broken character, in one piece 1: not by streaming"),
     ],
     ids=["its streaming", "not its streaming"],
 )

@@ -117,7 +117,7 @@ def test_a_request_of_somebody_else_that_waits_before_the_window_taints_it(tmp_p
     waits = 'vllm:num_requests_waiting{engine="0"} 1\n'
     with (
         serving(Reply.of(), {"/metrics": lambda: waits}) as server,
-        pytest.raises(TaintedError, match="1 requests of somebody else are waiting before the window"),
+        pytest.raises(TaintedError, match="1 request of somebody else is waiting before the window"),
     ):
         opened(Client(server.url, "m"), TIMEOUT_S, tmp_path)
 
@@ -127,7 +127,7 @@ def test_a_request_of_somebody_else_that_waits_before_the_window_taints_it(tmp_p
     ("tokens", "running", "waiting", "sentence"),
     [
         (456, 0, 0, "window shared: 456 tokens were generated in it, 256 were ours"),
-        (256, 1, 0, "window shared: 1 requests of somebody else are running at its end"),
+        (256, 1, 0, "window shared: 1 request of somebody else is running at its end"),
         (256, 0, 2, "window shared: 2 requests of somebody else are waiting at its end"),
     ],
     ids=["its tokens", "it runs still", "it waits still"],
@@ -149,7 +149,7 @@ def test_a_request_of_somebody_else_that_outlives_the_window_taints_it(
 
 @pytest.mark.case("D12")
 @pytest.mark.alone
-def test_a_disturbed_window_is_measured_again_and_the_discard_is_counted(tmp_path: Path) -> None:
+def test_a_disturbed_window_is_measured_again_and_the_discard_is_told_with_its_reason(tmp_path: Path) -> None:
     """D12: decided without a look at the metric."""
     drafting = Drafting(foreign=1, **STEADY)
 
@@ -159,7 +159,18 @@ def test_a_disturbed_window_is_measured_again_and_the_discard_is_counted(tmp_pat
 
     with serving(drafting.answer, {"/metrics": metrics}) as server:
         measured = measure(Client(server.url, "m"), PROMPTS[:1], workload(max_tokens=20), TIMEOUT_S, tmp_path)
-    assert (measured.discarded, len(measured.samples)) == (1, 1)
+    assert measured.discarded == ("window shared: 2 requests finished in it, 1 was ours",)
+    assert len(measured.samples) == 1
+
+
+@pytest.mark.case("B5")
+@pytest.mark.parametrize(("hits", "share"), [(40.0, 40.0), (140.0, None)], ids=["found", "more than looked up"])
+def test_more_prefix_hits_than_queries_are_told_and_make_no_hit_rate(hits: float, share: float | None) -> None:
+    row = {"finished": 1.0, "decode_s": 0.63, "iterations": 64.0, "prefix_queries": 100.0, "prefix_hits": hits}
+    ours = (sample(chunk_tokens=(1,) * 64, chunk_ns=tuple(range(0, 64 * 10**7, 10**7))),)
+    measured = closed(Counters({"0": row}, {}), ours, (Prompt("p", "decode", None, "q", 64),), 64, drafting=False)
+    assert measured.metrics.get("prefix_hit_pct") == share
+    assert ("prefix_counters" in measured.facts) == (share is None)
 
 
 @pytest.mark.case("D12")

@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return None
         if self.path == "/reset_prefix_cache":
-            self.server.core.metrics.blocks_seen.clear()
+            self.server.core.forget()
             return self._send(200, b"")
         if self.server.profiler.answer(self.path):
             return self._send(200, b"")

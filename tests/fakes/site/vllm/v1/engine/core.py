@@ -52,7 +52,13 @@ class EngineCore:
         noise = envs.number("FAKE_BOOT_NOISE", 0.0) * (2 * draw(config.served_model_name) - 1)
         self.step_s = envs.number("FAKE_STEP_MS", 2.0) / 1000 * (1 + noise) * STEP_FACTOR
         self.prefill_s = envs.number("FAKE_PREFILL_MS", 2.0) / 1000
+        self.warm_prefill_s = envs.number("FAKE_WARM_PREFILL_MS", 1000 * self.prefill_s) / 1000
         self.async_gain = envs.number("FAKE_ASYNC_GAIN_PCT", 5.0) / 100
+
+    def forget(self) -> None:
+        """The prefix cache is emptied."""
+        self.metrics.blocks_seen.clear()
+        self.answered.clear()
 
     def generate(self, request: Request) -> Iterator[Step]:
         """The steps of one request, each at its time. The first token is the prefill's; no draft speaks for it."""
@@ -72,7 +78,7 @@ class EngineCore:
         self.answered.add(request.prompt)
         manner = Manner(request.drawn, request.streamed, warm, self.config.served_model_name)
         stream = tokens(request.prompt, manner, ignore_eos=request.ignore_eos)
-        wait_until(queued + self.prefill_s)
+        wait_until(queued + (self.warm_prefill_s if warm else self.prefill_s))
         first_at = due = time.monotonic()
         self.metrics.prefill(request.prompt, first_at - queued)
         step = self._step(list(itertools.islice(stream, 1)), 0, request)
@@ -82,7 +88,7 @@ class EngineCore:
             if step.finish_reason:
                 break
             due += self._pace(number)
-            grown = self._draft(request, number)
+            grown = self._draft(request, number, warm)
             wait_until(due)
             step = self._step(list(itertools.islice(stream, grown)), given, request)
             given += len(step.ids)
@@ -98,12 +104,14 @@ class EngineCore:
         batches = self.scheduler.note(number, 1 + self.config.num_speculative_tokens)
         return self.step_s * faults.slower() * envs.host_now() * (1 - self.async_gain if batches > 1 else 1)
 
-    def _draft(self, request: Request, number: int) -> int:
+    def _draft(self, request: Request, number: int, warm: bool) -> int:
         """Tokens of this step: one, and the accepted ones of what was drafted."""
         drafted = self.config.num_speculative_tokens
         if not drafted:
             return 1
         taken = 0 if ANSWERS.get(request.prompt, {}).get("accepts") == 0 else accepted(request.prompt, number, drafted)
+        if warm and faults.on("starved_hits"):
+            taken = taken if number % 5 == 0 else 0
         self.metrics.drafted(drafted, taken)
         return 1 + taken
 
