@@ -24,12 +24,14 @@ class Prefix:
 
     `min_blocks`: resolved KV blocks that the shared prefix must fill; of a shorter one, no hits say nothing (cases B4).
     `faster_pct`: by which a warm first token must be faster than a cold one to speak for hits that no counter shows
-    (cases B6). `cold_pct`: hits of the cold pass from which it is not cold.
+    (cases B6). `cold_pct`: hits of the cold pass from which it is not cold. `least_pct`: of the shared prefix, in whole
+    blocks, that the warm pass must hit; a layout that loses one block of three still does.
     """
 
     min_blocks: int = 3
     faster_pct: float = 50.0
     cold_pct: float = 1.0
+    least_pct: float = 50.0
 
     def check(self, evidence: Evidence) -> GateResult:
         """The first reason that settles it, from what makes the counters unfit down to what they show."""
@@ -77,6 +79,14 @@ class Prefix:
             )
         if on and not seen:
             yield self._without_hits(where, facts)
+        block = boot.kv.block_size if boot.kv else 0
+        wanted, hit = _could_hit(facts, block), sum(facts.warm.hits_of.values())
+        if on and hit < self.least_pct / 100 * wanted:
+            yield (
+                Verdict.INCONCLUSIVE,
+                f"{where}, warm pass: {hit} of {wanted} tokens of the shared prefix were hit, wanted at least "
+                f"{self.least_pct:g} %: what prompts show that were computed is nothing of a cache",
+            )
 
     def _without_hits(self, where: str, facts: PrefixFacts) -> Word:
         """No counted hit: off after all, or counters that are not wired while the cache works."""
@@ -100,6 +110,12 @@ def contradiction(one: PrefixPass) -> str:
     if queries > PER_ATTEMPT * one.prompt_tokens:
         return f"hit rate unreliable: {queries} tokens looked up of {one.prompt_tokens} served, without a preemption"
     return ""
+
+
+def _could_hit(facts: PrefixFacts, block: int) -> int:
+    """Tokens of the shared prefix in whole blocks, over all prompts asked once; 0 where the block is not known."""
+    shared = [min(facts.shared_tokens, tokens) for tokens in facts.warm.tokens_of.values()]
+    return sum(tokens // block * block for tokens in shared) if block else 0
 
 
 def lost_units(one: PrefixPass, block: int) -> int | None:

@@ -163,3 +163,14 @@ def test_the_units_that_were_lost_are_found_again(tokens, block, lost):
     hits = {name: max(0, (n - 1) // block - lost) * block for name, n in rows.items()}
     found = lost_units(replace(one(), tokens_of=rows, hits_of=hits), block)
     assert found == (lost if any(hits.values()) else None)
+
+
+@pytest.mark.parametrize(
+    ("hits", "word"),
+    [(32, Verdict.INCONCLUSIVE), (192, Verdict.INCONCLUSIVE), (224, Verdict.PASS), (448, Verdict.PASS)],
+)
+def test_a_full_cache_that_holds_little_of_the_prefix_shows_nothing_of_its_hits(hits, word):
+    found = check(facts(one(hits=hits)))
+    assert found.verdict is word
+    if word is Verdict.INCONCLUSIVE:
+        assert f"warm pass: {2 * hits} of 896 tokens of the shared prefix were hit, wanted at least 50 %" in found.line
