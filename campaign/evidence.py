@@ -1,6 +1,8 @@
 """What a bracket leaves behind for the gates to judge. Values only: nothing here reads a file, a clock or an engine."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Literal
 
 from verdict.claims import Claim
@@ -57,6 +59,18 @@ class DraftCounts:
     def acceptance_length(self) -> float | None:
         """Tokens per draft step, 1 + accepted / drafts; None when nothing was drafted."""
         return 1.0 + sum(self.accepted) / self.drafts if self.drafts else None
+
+
+def pooled(found: Iterable[DraftCounts]) -> DraftCounts | None:
+    """Counters together: totals, never a mean of rates; a position that one of them lacks was not accepted there.
+
+    None of none.
+    """
+    counts = list(found)
+    if not counts:
+        return None
+    columns = zip_longest(*(one.accepted for one in counts), fillvalue=0)
+    return DraftCounts(sum(one.drafts for one in counts), tuple(map(sum, columns)))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from campaign.bracket.bench import Bench
 from campaign.bracket.draft import Draft
-from campaign.evidence import PrefixFacts
+from campaign.evidence import PrefixFacts, pooled
 from campaign.gates.footing import has_prefix_cache
 from campaign.names import (
     ACCEPTANCE_ESTIMATOR,
@@ -15,7 +15,7 @@ from campaign.names import (
     TTFT_WARM_S,
 )
 from campaign.prompting.checks import Prompt
-from campaign.traffic.answers import BY_THE_COUNTERS, natural, pooled
+from campaign.traffic.answers import BY_THE_COUNTERS, natural
 from campaign.traffic.client import Client
 from campaign.traffic.second_look import Questioner
 from campaign.traffic.shared_prefix import Passes, ask_cold_and_warm
@@ -37,7 +37,12 @@ def ask_all(bench: Bench, draft: Draft, client: Client) -> dict[str, Any]:
         if quality is not None and quality.warm and has_prefix_cache(draft.facts):
             checked = Questioner(client, bench.longest_silence_s, bench.prompts).warmed(checked)
             draft.facts["prompts_cache"] = "warm: every prompt was asked twice"
-    found = {"natural": pooled(by_prompt), "by_prompt": by_prompt, "answers": checked, "counted": warmed.counted}
+    found = {
+        "natural": pooled(by_prompt.values()),
+        "by_prompt": by_prompt,
+        "answers": checked,
+        "counted": warmed.counted,
+    }
     return found | _cold_and_warm(bench, draft, client, found)
 
 
@@ -72,7 +77,7 @@ def _cold_and_warm(bench: Bench, draft: Draft, client: Client, found: dict[str, 
     by_prompt = {f"{PREFIX_SET}/{name}": counts for name, counts in facts.warm.counts.items()}
     return {
         "prefix": facts,
-        "natural": pooled(by_prompt),
+        "natural": pooled(by_prompt.values()),
         "by_prompt": by_prompt,
         "answers": (*found["answers"], *answers),
     }

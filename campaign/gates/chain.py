@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
-from campaign.evidence import DraftCounts
+from campaign.evidence import DraftCounts, pooled
 from verdict.proportions import lower_bound, upper_bound
 
 
@@ -63,10 +62,8 @@ def totals(found: Iterable[DraftCounts], rounds: int = 1) -> Together | None:
     All boots ask the same prompts, each boot `rounds` times.
     """
     counts = list(found)
-    if not counts:
-        return None
-    accepted = tuple(sum(column) for column in zip_longest(*(c.accepted for c in counts), fillvalue=0))
-    return Together(sum(c.drafts for c in counts), accepted, len(counts) * rounds)
+    whole = pooled(counts)
+    return None if whole is None else Together(whole.drafts, whole.accepted, len(counts) * rounds)
 
 
 def same_length(base: Together, candidate: Together) -> tuple[Together, Together]:

@@ -6,7 +6,7 @@ requests hides it.
 
 from collections.abc import Callable, Iterator
 
-from campaign.evidence import BootRecord, DraftCounts, Evidence, PrefixFacts, PrefixPass
+from campaign.evidence import BootRecord, Evidence, PrefixFacts, PrefixPass, pooled
 from campaign.gates.chain import Conditional, Together, chain, is_shown_under, is_thin, is_under, limit_text, totals
 from campaign.gates.footing import ARM_OF, sound
 
@@ -107,11 +107,5 @@ def _passes(evidence: Evidence, letter: str) -> tuple[Together | None, Together 
 def _together(boots: tuple[BootRecord, ...], pick: Callable[[PrefixFacts], PrefixPass]) -> Together | None:
     """All prompts of a pass, over boots; nothing where nothing was drafted."""
     found = [pick(boot.prefix) for boot in boots if boot.prefix]
-    each = [counts for one in found if (counts := pooled(list(one.counts.values())))]
+    each = [counts for one in found if (counts := pooled(one.counts.values())) and counts.drafts]
     return totals(each, max((one.rounds for one in found), default=1))
-
-
-def pooled(counts: list[DraftCounts]) -> DraftCounts | None:
-    """Counters of prompts together; None where nothing was drafted."""
-    whole = totals(counts)
-    return DraftCounts(whole.drafts, whole.accepted) if whole is not None and whole.drafts else None

@@ -2,9 +2,8 @@
 
 from statistics import median
 
-from campaign.evidence import BootRecord, Evidence, PrefixPass
+from campaign.evidence import BootRecord, Evidence, PrefixPass, pooled
 from campaign.gates.footing import boot_name
-from campaign.gates.warm import pooled
 from campaign.names import logic_only_label
 from campaign.told.view import Table
 
@@ -31,9 +30,9 @@ def _rows(boot: BootRecord, *, quiet: bool) -> list[tuple[str, ...]]:
 
 
 def _cells(one: PrefixPass, *, quiet: bool) -> tuple[str, ...]:
-    counts = pooled(list(one.counts.values()))
+    counts = pooled(one.counts.values())
     rates = counts.rates_pp()[:2] if counts else ()
     hits = ABSENT if one.hit_pct is None else f"{one.hit_pct:.1f} % ({one.hits}/{one.queries})"
-    length = f"{counts.acceptance_length:.3f}" if counts else ABSENT
+    length = f"{counts.acceptance_length:.3f}" if counts and counts.drafts else ABSENT
     first = f"{1000 * median(one.ttft_s.values()):.1f}" if one.ttft_s and not quiet else ABSENT
     return (hits, *([f"{rate:.1f} %" for rate in rates] + [ABSENT] * (2 - len(rates))), length, first)

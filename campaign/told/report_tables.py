@@ -7,7 +7,7 @@ from itertools import pairwise
 from campaign.asked.arms import ResolvedArm
 from campaign.config import Campaign
 from campaign.console import format_settings
-from campaign.evidence import BootRecord, DraftCounts, Evidence
+from campaign.evidence import BootRecord, DraftCounts, Evidence, pooled
 from campaign.gates.base import GateResult
 from campaign.gates.footing import ARM_OF, boot_name, sound
 from campaign.names import (
@@ -103,7 +103,7 @@ def _number(value: float | None, places: int) -> str:
 
 def acceptance(evidence: Evidence) -> Table | None:
     """Both arms by draft position, with counts: of all drafts, and given the position before."""
-    arms = {ARM_OF[letter]: _pooled(evidence, letter) for letter in "AB"}
+    arms = {ARM_OF[letter]: pooled(boot.natural for boot in sound(evidence, letter) if boot.natural) for letter in "AB"}
     found = {arm: counts for arm, counts in arms.items() if counts is not None and counts.drafts}
     if not found:
         return None
@@ -116,15 +116,6 @@ def acceptance(evidence: Evidence) -> Table | None:
     note = f"Natural-length answers, all boots of an arm together; acceptance length in tokens a step: {lengths}."
     note += f" It is {evidence.synthetic}." if evidence.synthetic else ""
     return Table("Acceptance by position", head, rows, note)
-
-
-def _pooled(evidence: Evidence, letter: str) -> DraftCounts | None:
-    counts = [boot.natural for boot in sound(evidence, letter) if boot.natural]
-    if not counts:
-        return None
-    longest = max(len(found.accepted) for found in counts)
-    padded = [found.accepted + (0,) * (longest - len(found.accepted)) for found in counts]
-    return DraftCounts(sum(found.drafts for found in counts), tuple(map(sum, zip(*padded, strict=True))))
 
 
 def _position(counts: DraftCounts, place: int) -> tuple[str, str]:

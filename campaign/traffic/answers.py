@@ -107,15 +107,6 @@ def until_the_end(counts: DraftCounts, sample: Sample) -> DraftCounts:
     )
 
 
-def pooled(by_prompt: dict[str, DraftCounts]) -> DraftCounts | None:
-    """All prompts together: totals, not a mean of rates. None when nothing was counted."""
-    if not by_prompt:
-        return None
-    longest = max(len(c.accepted) for c in by_prompt.values())
-    padded = [c.accepted + (0,) * (longest - len(c.accepted)) for c in by_prompt.values()]
-    return DraftCounts(sum(c.drafts for c in by_prompt.values()), tuple(map(sum, zip(*padded, strict=True))))
-
-
 def acceptance_metrics(counts: DraftCounts | None) -> dict[str, float]:
     """Acceptance per position in percentage points, by names.py; nothing when nothing was drafted."""
     rates = counts.rates_pp() if counts is not None else ()

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from itertools import cycle, islice, takewhile
 from statistics import fmean
 
-from campaign.evidence import Answer, DraftCounts, PrefixFacts, PrefixPass
+from campaign.evidence import Answer, DraftCounts, PrefixFacts, PrefixPass, pooled
 from campaign.names import PREFIX_COLD, PREFIX_WARM
 from campaign.prompting.checks import Prompt
-from campaign.traffic.answers import Counted, pooled, step_by_step, worst_of
+from campaign.traffic.answers import Counted, step_by_step, worst_of
 from campaign.traffic.client import Ask, Client
 from campaign.traffic.metrics import Counters
 
@@ -83,7 +83,7 @@ def counted(asked: Asked) -> PrefixPass:
 
 
 def _drafts(found: Sequence[Counted]) -> DraftCounts | None:
-    return pooled({str(n): one.counts for n, one in enumerate(found) if one.counts is not None})
+    return pooled(one.counts for one in found if one.counts is not None)
 
 
 def _total(deltas: Sequence[Counters], name: str) -> int | None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from campaign.config import Workload
 from campaign.errors import EngineFailedError, HostUnfitError, InvalidError
-from campaign.evidence import DraftCounts
+from campaign.evidence import DraftCounts, pooled
 from campaign.prompting.checks import Check, Prompt
-from campaign.traffic.answers import acceptance_metrics, natural, pooled, until_the_end, worst_of
+from campaign.traffic.answers import acceptance_metrics, natural, until_the_end, worst_of
 from campaign.traffic.client import Ask, Client
 from campaign.traffic.metrics import Counters
 from campaign.traffic.polling import StallWatch, elapsed, scrape
@@ -374,23 +374,23 @@ def test_merged_chunks_do_not_take_accepted_tokens_from_the_wrong_position(chunk
 
 
 def test_prompts_are_pooled_by_totals_and_not_by_a_mean_of_rates() -> None:
-    both = pooled({"a": DraftCounts(1, (1, 1)), "b": DraftCounts(9, (0, 0))})
+    both = pooled([DraftCounts(1, (1, 1)), DraftCounts(9, (0, 0))])
     assert both is not None
     assert both.rates_pp() == pytest.approx((10.0, 10.0))
 
 
 def test_pooling_fills_positions_that_a_prompt_did_not_reach_with_zero() -> None:
-    assert pooled({"a": DraftCounts(2, (2,)), "b": DraftCounts(3, (1, 1, 1))}) == DraftCounts(5, (3, 1, 1))
+    assert pooled([DraftCounts(2, (2,)), DraftCounts(3, (1, 1, 1))]) == DraftCounts(5, (3, 1, 1))
 
 
 def test_nothing_counted_is_none_and_not_zero() -> None:
-    assert pooled({}) is None
+    assert pooled([]) is None
 
 
 @given(st.lists(answers(), min_size=1, max_size=5))
 def test_pooling_does_not_depend_on_the_order_of_the_prompts(truths: list[Truth]) -> None:
     named = {str(i): t.visible for i, t in enumerate(truths)}
-    assert pooled(named) == pooled(dict(reversed(named.items())))
+    assert pooled(named.values()) == pooled(reversed(named.values()))
 
 
 @pytest.mark.parametrize(
