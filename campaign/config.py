@@ -95,7 +95,7 @@ class Exp8Expectation:
 
 
 @dataclass
-class PrefixCacheExpectation:
+class SharedPrefixExpectation:
     """What the prefix-cache experiment needs of this engine."""
 
     block_size: int | None = None  # tokens; null is the engine's own
@@ -125,7 +125,7 @@ class Engine:
     logic_only: str | None = None  # why this engine's speed says nothing, for instance "Triton's interpreter"
     minutes_per_boot: float = 1.0  # for the plan's estimate only
     exp8: Exp8Expectation = field(default_factory=Exp8Expectation)
-    prefix_cache: PrefixCacheExpectation = field(default_factory=PrefixCacheExpectation)
+    shared_prefix: SharedPrefixExpectation = field(default_factory=SharedPrefixExpectation)
 
 
 @dataclass

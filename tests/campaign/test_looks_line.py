@@ -73,7 +73,7 @@ def test_a_boot_that_the_environment_spoiled_is_run_again_in_its_place_and_stays
 def test_a_host_that_spoils_boot_after_boot_is_unfit_and_the_run_is_void(line: Line, tmp_path: Path) -> None:
     done = line.run("fake8", *SCREEN, f"host.cache_dir={tmp_path / 'own'}", "+engine.env.FAKE_FAULT='co_tenant:9'")
     assert done.returncode == VOID, done.stdout + done.stderr
-    assert "VOID          engine      HOST-UNFIT, 1 of 1 re-runs of block 1 are used" in done.stdout
+    assert "VOID          engine      HOST-UNFIT, 1 of 1 re-run of block 1 is used" in done.stdout
     assert done.stdout.rstrip().endswith("verdict VOID (4)")
     again = line.resume(line.only_run())
     assert (again.returncode, "ended with VOID at 01-A; it is not run again" in again.stdout) == (VOID, True)
