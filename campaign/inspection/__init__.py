@@ -9,7 +9,7 @@ nothing, counters that restarted); of several files the worst. A file of no kind
 from collections.abc import Sequence
 from pathlib import Path
 
-from campaign.inspection import brackets, log, outcomes, recognised, scrapes, streams, texts, together
+from campaign.inspection import brackets, log, many, outcomes, recognised, scrapes, streams, texts, together
 from campaign.inspection.document import code, document
 from campaign.inspection.finding import Finding
 from campaign.inspection.recognised import Kind, Source
@@ -32,7 +32,7 @@ def look_into_all(files: Sequence[Path]) -> tuple[Finding, ...]:
     findings: list[Finding] = []
     for kind in dict.fromkeys(source.kind for source in sources):
         findings += _look(kind, [source for source in sources if source.kind is kind])
-    return (*findings, *together.look(sources))
+    return (*findings, *many.look(sources), *together.look(sources))
 
 
 def _look(kind: Kind, sources: list[Source]) -> list[Finding]:

@@ -14,6 +14,7 @@ from verdict.claims import Claim, ClaimKind, Direction, Judgement, judge
 from verdict.errors import VerdictError
 from verdict.fit import Scale, fit
 from verdict.interval import interval
+from verdict.looks import planned
 from verdict.many import Correction, among_many, benjamini_hochberg, best, confirmed, contrasts, holm, p_values
 from verdict.words import Verdict
 
@@ -23,11 +24,17 @@ MANY = VECTORS["multiplicity"]
 EIGHT = "ABBABAAB"
 
 
-def judged(effect: float, seed: int, kind: ClaimKind = ClaimKind.superiority, bound: float = 0.0) -> Judgement:
+def judged(
+    effect: float,
+    seed: int,
+    kind: ClaimKind = ClaimKind.superiority,
+    bound: float = 0.0,
+    level: float | None = None,
+) -> Judgement:
     """Eight boots with a boot sd of 1 % and about this ln effect."""
     noise = np.random.default_rng(seed).normal(0, 0.01, 8)
     values = [150 * exp(n + effect * (x == "B")) for n, x in zip(noise, EIGHT, strict=True)]
-    return judge(Claim("speed", "step_per_s", kind, bound, Scale.LOG, Direction.HIGHER), values, EIGHT)
+    return judge(Claim("speed", "step_per_s", kind, bound, Scale.LOG, Direction.HIGHER), values, EIGHT, level=level)
 
 
 # adjusting
@@ -66,6 +73,20 @@ def test_without_a_correction_the_p_values_say_what_the_interval_says(
     assert one.verdict is found.verdict
     (alone,) = among_many([found], Correction.holm)
     assert (alone.p, alone.verdict) == (one.p, one.verdict)
+
+
+@given(st.floats(-0.04, 0.04), st.integers(0, 2**32 - 1), st.sampled_from(list(ClaimKind)))
+def test_at_a_planned_look_the_p_values_say_what_its_wider_interval_says(
+    effect: float, seed: int, kind: ClaimKind
+) -> None:
+    bound = 2.0 if kind in (ClaimKind.equivalence, ClaimKind.non_inferiority) else 0.0
+    level = planned((8, 12, 16)).level(kind)
+    found = judged(effect, seed, kind, bound, level)
+    (one,) = among_many([found], Correction.none)
+    assert one.verdict is found.verdict
+    single = p_values(judged(effect, seed, kind, bound))
+    assert one.p.passing >= single.passing
+    assert (one.p.passing > single.passing) or level == kind.level or single.passing == 1
 
 
 def test_the_p_of_a_superiority_claim_is_that_of_the_two_sided_test() -> None:
