@@ -12,7 +12,7 @@ from overlays.errors import OverlayError
 from overlays.manifest import MANIFEST
 from overlays.values import Overlay, PatchedFile, Plugin
 
-BLOCK = re.compile(r"^\s*\[\[target\.file\]\]\s*$", re.MULTILINE)
+BLOCK = re.compile(r"^[ \t]*\[\[\s*target\s*\.\s*file\s*\]\][ \t]*(?:#.*)?$", re.MULTILINE)
 PLUGIN = re.compile(r'(^\s*\[plugin\][^\n]*\n(?:(?!\s*\[)[^\n]*\n)*?\s*payload_sha256\s*=\s*)"\w+"', re.MULTILINE)
 
 

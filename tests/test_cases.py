@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,8 @@ def test_a_case_that_is_due_says_with_which_issue_and_for_what():
     due = {case.due for case in cases().values() if case.due}
     assert due
     assert all(re.match(r"issue \d+: \w", told) for told in due)
+
+
+def test_what_no_case_waits_for_is_not_in_the_list():
+    listed = tomllib.loads((HERE / "cases.toml").read_text(encoding="utf-8"))["due"]
+    assert set(listed.values()) == {case.due for case in cases().values() if case.due}

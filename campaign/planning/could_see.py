@@ -1,7 +1,9 @@
 """What a plan can see before its first boot, and what this host is known for (statistics.md 1.10 and 1.12)."""
 
-from campaign.names import logic_only_label
+from campaign.gates.claimed import label_of
+from campaign.names import STEP_PER_S, logic_only_label
 from campaign.planning.plan import Plan, borrowed, detectable, underpowered
+from verdict.fit import Scale
 from verdict.power import costly
 
 
@@ -22,12 +24,27 @@ def _resolution(plan: Plan) -> list[str]:
     remarks = [f"  note        {remark}" for remark in plan.known.remarks]
     if plan.schedule.is_screen:
         return [f"  could see   {_screen(plan)}: a screen is never a verdict", *remarks]
-    source = f"guess: {plan.known.origin}" if plan.history is None else plan.known.origin
-    lines = [
-        f"  could see   step/s {', '.join(rows)} ({source}; 80 % power{after})" for rows, after in _detectable(plan)
-    ]
+    lines = [line for metric in _ratios(plan) for line in _seen(plan, metric)]
+    lines = lines or ["  could see   nothing is said before the first boot: no claim here is on a speed or a time"]
     shortfall = underpowered(plan)
     return [*lines, *([f"  note        {shortfall}; it runs all the same"] if shortfall else []), *remarks]
+
+
+def _ratios(plan: Plan) -> list[str]:
+    """The metrics that a claim compares in per cent, step/s first."""
+    metrics = dict.fromkeys(claim.metric for claim in plan.claims.values() if claim.scale is Scale.LOG)
+    return sorted(metrics, key=lambda metric: metric != STEP_PER_S)
+
+
+def _seen(plan: Plan, metric: str) -> list[str]:
+    """What the first look can see of a metric, and what the last one can."""
+    source = f"guess: {plan.known.origin}" if plan.history is None else plan.known.origin
+    if metric != STEP_PER_S:
+        source = "guess: a host's history is of step/s only"
+    return [
+        f"  could see   {label_of(metric)} {', '.join(rows)} ({source}; 80 % power{after})"
+        for rows, after in _detectable(plan, metric)
+    ]
 
 
 def _screen(plan: Plan) -> str:
@@ -38,8 +55,7 @@ def _screen(plan: Plan) -> str:
     return f"step/s {seen:.1f} % with a borrowed error bar ({plan.known.origin}; 80 % power)"
 
 
-def _detectable(plan: Plan) -> list[tuple[list[str], str]]:
-    """What the first look can see, and what the last one can."""
+def _detectable(plan: Plan, metric: str) -> list[tuple[list[str], str]]:
     looks = plan.looks.boots
     some = [looks[0]] if len(looks) == 1 else [looks[0], looks[-1]]
     within = " within its pair" if plan.schedule.paired else ""
@@ -47,7 +63,7 @@ def _detectable(plan: Plan) -> list[tuple[list[str], str]]:
         (
             [
                 f"{mde:.1f} % at a boot sd of {sd:.3g} %{within}"
-                for sd, mde in detectable(plan, boots)
+                for sd, mde in detectable(plan, boots, metric)
                 if mde is not None
             ],
             f"; after {boots} boots" if len(looks) > 1 else "",

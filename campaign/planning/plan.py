@@ -15,7 +15,7 @@ from campaign.evidence import Evidence
 from campaign.gates import synthetic
 from campaign.host import registry
 from campaign.host.registry import Known
-from campaign.names import BASE, CANDIDATE, DECODE_SET, PREFIX_SET, SAMPLED_SET
+from campaign.names import BASE, CANDIDATE, DECODE_SET, PREFIX_SET, SAMPLED_SET, STEP_PER_S
 from campaign.planning.registered import registered
 from campaign.planning.scheduled import looks_and_schedule
 from campaign.prompting.checks import Prompt
@@ -225,12 +225,15 @@ def prompt_paths(campaign: Campaign) -> dict[str, Path]:
     return paths
 
 
-def detectable(plan: Plan, boots: int | None = None) -> tuple[tuple[float, float | None], ...]:
+def detectable(
+    plan: Plan, boots: int | None = None, metric: str = STEP_PER_S
+) -> tuple[tuple[float, float | None], ...]:
     """(boot sd, smallest effect seen with 80 % power) in %, by the host's sd or three guesses; None: no error bar.
 
-    At the look after so many boots, else at the last one.
+    At the look after so many boots, else at the last one. The host's sd is known of step/s only.
     """
-    sds = SD_PCT_WITHOUT_HISTORY if plan.history is None else (100.0 * plan.history.s0,)
+    history = plan.history if metric == STEP_PER_S else None
+    sds = SD_PCT_WITHOUT_HISTORY if history is None else (100.0 * history.s0,)
     if plan.schedule.is_screen:
         return tuple((sd, None) for sd in sds)
     letters, level = plan.schedule.letters[:boots], plan.looks.level(ClaimKind.superiority)

@@ -27,6 +27,7 @@ from campaign.planning.could_see import format_resolution
 from campaign.planning.plan import Plan, make
 from campaign.told import report_tables
 from tests.fakes.evidence import boot, died
+from verdict.claims import Direction
 from verdict.words import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -246,6 +247,20 @@ def test_a_claim_says_its_bound_with_its_unit(exp8: Campaign, claim: ClaimConfig
 def test_an_underpowered_plan_is_noted_and_runs(exp8: Campaign) -> None:
     exp8.host.history_sd_pct, exp8.host.history_df = 9.0, 10
     assert re.search(r"note +underpowered: .* it runs all the same", "\n".join(format_resolution(make(exp8, "run-1"))))
+
+
+def test_what_could_be_seen_is_told_of_the_metric_that_is_claimed(exp8: Campaign) -> None:
+    exp8.host.history_sd_pct, exp8.host.history_df = 1.0, 30
+    plan = make(exp8, "run-1")
+    assert format_resolution(plan)[0].startswith("  could see   step/s 3.0 % at a boot sd of 1 % (")
+    points = replace(plan, claims={"acceptance": plan.claims["acceptance"]})
+    assert format_resolution(points)[0] == (
+        "  could see   nothing is said before the first boot: no claim here is on a speed or a time"
+    )
+    ttft = replace(plan.claims["step_rate"], metric="ttft_warm_s", direction=Direction.LOWER)
+    (first, *_) = format_resolution(replace(plan, claims={"ttft": ttft}))
+    assert first.startswith("  could see   TTFT warm 3.0 % at a boot sd of 1 %, 6.1 %")
+    assert "(guess: a host's history is of step/s only; 80 % power; after 8 boots)" in first
 
 
 def test_a_schedule_of_little_use_is_told_before_the_first_boot_and_in_the_report(exp8: Campaign) -> None:

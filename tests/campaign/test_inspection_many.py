@@ -66,7 +66,9 @@ def test_the_claims_of_one_run_are_gates_of_one_patch_and_no_family(tmp_path: Pa
 
 def test_a_planned_look_enters_with_its_stricter_level(tmp_path: Path) -> None:
     single = many(record(tmp_path, "a", CLEAR), record(tmp_path, "b", BARELY)).numbers["holm_p.b.step/s"]
-    planned = many(record(tmp_path, "a", CLEAR), record(tmp_path, "b", BARELY, looks=[8, 12, 16])).numbers["holm_p.b.step/s"]
+    planned = many(record(tmp_path, "a", CLEAR), record(tmp_path, "b", BARELY, looks=[8, 12, 16])).numbers[
+        "holm_p.b.step/s"
+    ]
     assert planned == pytest.approx(single * 0.05 / 0.022)
 
 

@@ -40,6 +40,20 @@ def test_each_file_gets_its_own_hash(workshop, small_engine):
     assert set(compose(small_engine, [parse(folder)]).files) == {"vllm/platforms/cpu.py", "vllm/new.py"}
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["[[target.file]]  # a new one", "[[ target.file ]]", "\t[[target . file]]"],
+    ids=["remark", "blanks", "tab"],
+)
+def test_a_block_whose_header_is_written_in_another_way_keeps_its_hash(workshop, small_engine, header):
+    folder = unpinned(workshop.patching("first", FIRST))
+    workshop.write("first", "new.py", "x = 1\n")
+    with (folder / "manifest.toml").open("a") as manifest:
+        manifest.write(ADDED.format(hash="0" * 64).replace("[[target.file]]", header))
+    pin(small_engine, parse(folder), ())
+    assert set(compose(small_engine, [parse(folder)]).files) == {"vllm/platforms/cpu.py", "vllm/new.py"}
+
+
 def test_an_overlay_is_pinned_upon_what_it_requires(workshop, small_engine):
     first = parse(workshop.patching("first", FIRST))
     folder = unpinned(workshop.patching("second", SECOND, before=FIRST, requires='["first"]'))
