@@ -160,7 +160,7 @@ class BootRecord:
     counted: dict[str, DraftCounts] = field(default_factory=dict)  # by the stream: cold, warm up, first, last, context
     pair: int = 0  # of a duet, from 1: the two boots of a pair were up at once; 0 in a bracket of boots
     again: tuple[Again, ...] = ()  # prompts whose answers part, asked once more with log probabilities
-    session: int = 0  # of a record of several hosts, which one
+    session: int = 0  # which sitting it ran in (gates/sittings.py); of a record of several hosts, which one
     prefix: PrefixFacts | None = None  # of a workload with a shared prefix
 
 

@@ -1,10 +1,12 @@
 """Whether the boots of a bracket ran in one sitting: no block is split over a long pause (statistics.md section 1.2).
 
-What drifts is fitted as one straight line over the boots' places. A machine that stood for hours between two boots, or
-was booted anew, need not have kept to that line, so that such a place is told beside what was fitted over it.
+What drifts is fitted as a straight line over the boots' places. A machine that stood for hours between two boots, or was
+booted anew, need not have kept to that line: between two blocks another sitting gets a level and a line of its own,
+elsewhere such a place is told beside what was fitted over it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import fmean
 
@@ -34,19 +36,45 @@ def pause(boots: Sequence[BootRecord], idle_s: float, machine_boot: str) -> str:
     return f"a pause of {minutes}" if boots and idle_s > max(LONG_S, LONG_BOOTS * usual_s) else ""
 
 
+def numbered(boots: Sequence[BootRecord], block_ends: Sequence[int]) -> tuple[BootRecord, ...]:
+    """The boots, each with its sitting where that began after a whole block: it has a level and a drift of its own.
+
+    A sitting that began inside of a block is not split off, and no pair of a duet is: it has its own level anyway.
+    """
+    sitting, of = 0, dict[int, int]()
+    for ran, boot, why in _in_time(boots):
+        ended = sum(earlier.status == "ok" for earlier in ran) in block_ends
+        sitting += bool(why) and ended and not boot.pair
+        of[id(boot)] = sitting
+    return tuple(replace(boot, session=of[id(boot)]) if of.get(id(boot)) else boot for boot in boots)
+
+
 def told(evidence: Evidence) -> tuple[str, ...]:
     """A sentence for each place between boots at which another sitting began; none where no boot tells its time."""
     found = list(evidence.sittings)
-    timed = [(began, boot) for boot in evidence.boots if (began := _began_s(boot.facts)) is not None]
-    ran = [boot for _, boot in sorted(timed, key=lambda pair: pair[0])]
-    ends_s = 0.0
-    for place, (began_s, boot) in enumerate(sorted(timed, key=lambda pair: pair[0])):
-        why = pause(ran[:place], began_s - ends_s, boot.facts.get(MACHINE_BOOT, ""))
+    for ran, boot, why in _in_time(evidence.boots):
         if why:
-            where = f"between boots {boot_name(ran[place - 1])} and {boot_name(boot)}"
-            found.append(f"another sitting {where}: {why}; the drift is fitted as if there were none")
-        ends_s = max(ends_s, began_s + _took_s(boot))
+            where = f"between boots {boot_name(ran[-1])} and {boot_name(boot)}"
+            found.append(f"another sitting {where}: {why}; {_fitted(ran[-1], boot)}")
     return tuple(found)
+
+
+def _fitted(before: BootRecord, after: BootRecord) -> str:
+    if after.pair:
+        return "each pair has its own level"
+    if before.session != after.session:
+        return "it has a level and a drift of its own"
+    return "the drift is fitted as if there were none"
+
+
+def _in_time(boots: Sequence[BootRecord]) -> Iterator[tuple[list[BootRecord], BootRecord, str]]:
+    """(what ran before, the boot, why it began another sitting or nothing), as they began; those that tell their time."""
+    timed = [(began, boot) for boot in boots if (began := _began_s(boot.facts)) is not None]
+    ran, ends_s = list[BootRecord](), 0.0
+    for began_s, boot in sorted(timed, key=lambda pair: pair[0]):
+        yield list(ran), boot, pause(ran, began_s - ends_s, boot.facts.get(MACHINE_BOOT, ""))
+        ran.append(boot)
+        ends_s = max(ends_s, began_s + _took_s(boot))
 
 
 def _began_s(facts: Mapping[str, str]) -> float | None:

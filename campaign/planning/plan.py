@@ -12,7 +12,7 @@ from campaign.asked.arms import ResolvedArm, digest, resolve
 from campaign.config import Campaign, to_plain
 from campaign.errors import ConfigError
 from campaign.evidence import Evidence
-from campaign.gates import synthetic
+from campaign.gates import sittings, synthetic
 from campaign.host import registry
 from campaign.host.registry import Known
 from campaign.names import BASE, CANDIDATE, DECODE_SET, PREFIX_SET, SAMPLED_SET, STEP_PER_S
@@ -125,7 +125,7 @@ class Plan:
         letters = self.schedule.letters[: self.looks.boots[look - 1]] if look else self.schedule.letters
         return Evidence(
             self.campaign.name,
-            boots,
+            sittings.numbered(boots, self.block_ends),
             self.claims,
             letters,
             self.history,

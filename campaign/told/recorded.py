@@ -96,6 +96,7 @@ def _record(plan: Plan, result: GateResult, claim: Claim, evidence: Evidence) ->
         claim=claim,
         letters="".join(boot.letter for boot in boots),
         readings=tuple(boot.metrics[claim.metric] for boot in boots),
+        sessions=tuple(boot.session for boot in boots) if any(boot.session for boot in boots) else None,
         pairs=tuple(boot.pair for boot in boots) if any(boot.pair for boot in boots) else None,
         history=evidence.history if claim.metric == STEP_PER_S else None,  # it is the sd of a step/s in ln
         paired_differences=tuple(apart) if len(apart) > 1 else None,

@@ -50,7 +50,7 @@ def _looks(record: Record, where: str) -> Looks:
 
 
 def _judged(record: Record, evidence: Evidence) -> GateResult:
-    """The way of a run, also where sessions or a level of its own are what no run of this version has."""
+    """The way of a run, also where several hosts or a level of its own are what no run of this version has."""
     claim = record.claim
     of_the_window = claim.metric in SPEED and claim.metric not in (TTFT_COLD_S, TTFT_WARM_S)
     if of_the_window and claim.kind is not ClaimKind.no_difference:
