@@ -1,0 +1,1 @@
+"""Triton kernels with a reference beside each: torch and triton only, nothing of ours."""
