@@ -1,7 +1,8 @@
 """`python -m kernels.prep_fused.check`: random batches through the engine's stock methods and the kernel, bit for bit.
 
-Needs the engine's environment. Without a GPU everything runs in Triton's interpreter, and the output says so: that shows
-the logic and nothing else. Exit codes: 0 equal, 1 a difference or a row of the contract hardly exercised, 2 the command line.
+Needs the engine's environment. Without a GPU everything runs in Triton's interpreter, and the output says so: that
+shows the logic and nothing else. Exit codes: 0 equal, 1 a difference, or a row of the contract that was hardly
+exercised, 2 the command line.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import torch
 if TYPE_CHECKING:
     from .proof.world import Shape, World
 
+SHOWN = 20  # differences
 INTERPRETED = "in Triton's interpreter: logic only, nothing is shown of a device"
 
 
@@ -77,11 +79,11 @@ def main(words: Sequence[str] | None = None) -> int:
     for name, when in ROWS.items():
         print(f"  {rows[name]:5} {name} ({when})")
     rare = [name for name in ROWS if rows[name] < ENOUGH]
-    print("\n".join(wrong[:20]))
-    said = "bit-exact" if not wrong else f"{len(wrong)} DIFFERENCES"
-    print(
-        f"{asked.batches} batches in {time.perf_counter() - began:.0f} s: {said}; {len(rare)} rows exercised fewer than {ENOUGH} times; {how}"
-    )
+    for text in wrong[:SHOWN]:
+        print(f"  {text}")
+    said = f"{len(wrong)} DIFFERENCES" if wrong else "bit-exact"
+    seldom = f"{len(rare)} of {len(ROWS)} rows exercised fewer than {ENOUGH} times"
+    print(f"{asked.batches} batches in {time.perf_counter() - began:.0f} s: {said}; {seldom}; {how}")
     return 1 if wrong or rare else 0
 
 

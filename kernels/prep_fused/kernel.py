@@ -39,7 +39,7 @@ def _fill(start_ptr, first, end, value, BLOCK: tl.constexpr):
 
 @triton.jit
 def _tokens(
-    row, req, query_end, seq_len, num_logits, prefill_len, last_sampled, draft_tokens, draft_stride, input_ids,
+    req, query_end, seq_len, num_logits, prefill_len, last_sampled, draft_tokens, draft_stride, input_ids,
     BLOCK_Q: tl.constexpr, NEW_SAMPLED: tl.constexpr,
 ):  # fmt: skip
     """The sampled token and the drafts into input_ids; a position inside the prompt keeps the prompt's token."""
@@ -84,7 +84,7 @@ def _request(
     tl.store(local_pos + logits_start + at, at, mask=mask)
     tl.store(logits_indices + logits_start + at, (query_end - num_logits + at).to(tl.int64), mask=mask)
     _tokens(
-        row, req, query_end, seq_len, num_logits, prefill_len, last_sampled, draft_tokens, draft_stride, input_ids,
+        req, query_end, seq_len, num_logits, prefill_len, last_sampled, draft_tokens, draft_stride, input_ids,
         BLOCK_Q, NEW_SAMPLED,
     )  # fmt: skip
 
@@ -99,8 +99,10 @@ def _tails(
     _fill(query_start_loc, num_reqs, max_reqs + 1, num_tokens, BLOCK)
     _fill(seq_lens, num_reqs, max_reqs, 0, BLOCK)
     if MARK_PADDING:
-        _fill(is_padding, 0, num_tokens, 0, BLOCK)
-        _fill(is_padding, num_tokens, num_tokens_padded, 1, BLOCK)
+        # another block shape: bytes from an aligned start would give the table rows' loads their layout, eight
+        # elements a thread, which the rows' stores cannot have: a trip through shared memory with barriers
+        _fill(is_padding, 0, num_tokens, 0, BLOCK // 2)
+        _fill(is_padding, num_tokens, num_tokens_padded, 1, BLOCK // 2)
 
 
 @triton.jit

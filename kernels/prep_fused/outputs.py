@@ -1,7 +1,7 @@
 """The fresh tensors of a step: one allocation, carved at multiples of 16 bytes.
 
-Triton compiles another kernel for a pointer that is not aligned to 16 bytes, and a kernel launched directly would access
-vectors across the boundary (trap j).
+Triton compiles another kernel for a pointer that is not aligned to 16 bytes, and a kernel launched directly would
+access vectors across the boundary (trap j).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The plan: the engine's objects, one staging pool, one launch a step.
 
-It keeps the *owners* of the engine's tensors and asks them anew in every step: `num_blocks.gpu` and `prefill_len.gpu` go
-round a pool, and an address that was kept is right every second step (trap a).
+It keeps the *owners* of the engine's tensors and asks them anew in every step: `num_blocks.gpu` and `prefill_len.gpu`
+go round a pool, and an address that was kept is right every second step (trap a).
 """
 
 from collections.abc import Callable
@@ -34,8 +34,8 @@ class Constants:
     def __post_init__(self) -> None:
         if self.pad_slot_id != PAD_SLOT_ID:
             raise PlanError(
-                f"the engine's PAD_SLOT_ID is {self.pad_slot_id}, wanted {PAD_SLOT_ID}, with which the kernel was proven: "
-                "run the stock chain and prove the kernel anew"
+                f"the engine's PAD_SLOT_ID is {self.pad_slot_id}, wanted {PAD_SLOT_ID}, with which the kernel was "
+                "proven: run the stock chain and prove the kernel anew"
             )
         if self.new_sampled not in (0, 1):
             raise PlanError(f"{self.new_sampled} sampled tokens a step, wanted 0 or 1: run the stock chain")
@@ -65,13 +65,7 @@ class Plan:
         self, states: Any, tables: Any, buffers: Any, staging: Any, constants: Constants, sinks: Any = None,
         kernel: Any = prep_fused, capturing: Callable[[], bool] = _capturing,
     ) -> None:  # fmt: skip
-        self.states, self.tables, self.buffers, self.staging, self.constants = (
-            states,
-            tables,
-            buffers,
-            staging,
-            constants,
-        )
+        self.states, self.tables, self.staging, self.constants = states, tables, staging, constants
         self.inputs, self.outputs = (buffers, tables) if sinks is None else (sinks, sinks)
         self.limits = Limits(buffers.max_num_reqs, buffers.max_num_tokens, constants.max_query)
         self.capturing = capturing
@@ -95,8 +89,8 @@ class Plan:
             )
         if self.staging.size < len(self._words) or self.staging.dtype != torch.int32:
             raise PlanError(
-                f"the staging pool holds {self.staging.size} x {self.staging.dtype}, wanted {len(self._words)} x int32: "
-                "build it with host.staged_words(max_reqs)"
+                f"the staging pool holds {self.staging.size} x {self.staging.dtype}, wanted {len(self._words)} x "
+                "int32: build it with host.staged_words(max_reqs)"
             )
 
     def refusal(self, scheduler_output: Any, batch: Any, descriptor: Any) -> Refusal | None:

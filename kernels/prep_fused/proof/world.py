@@ -14,6 +14,7 @@ from ..shadow import INPUTS, Copies
 from . import engine
 
 BATCHES_IN_FLIGHT = 2  # async scheduling without pipeline ranks
+LONGER = 2  # tokens by which a query may be longer than its logits
 INT32_END = 2**31
 
 
@@ -74,12 +75,12 @@ class World:
             max_num_reqs=shape.max_reqs, max_num_batched_tokens=shape.max_tokens, device=self.device,
         )  # fmt: skip
         self.buffers = engine.input_buffers(shape.max_reqs, shape.max_tokens, self.device)
-        self.max_query = shape.drafts + shape.new_sampled
-        self.runner = engine.runner(self.states, self.tables, self.buffers, shape.new_sampled, self.max_query)
+        verified = shape.drafts + shape.new_sampled
+        self.max_query = verified + LONGER
+        self.runner = engine.runner(self.states, self.tables, self.buffers, shape.new_sampled, verified)
         self.constants = Constants(
             engine.pad_slot_id(), shape.new_sampled, shape.mark_padding, BATCHES_IN_FLIGHT, self.max_query
         )
-        os.environ["VLLM_MOE_SKIP_PADDING"] = str(int(shape.mark_padding))
         self.ours, self.reference = Copies(self.buffers, self.tables), Copies(self.buffers, self.tables)
 
     def plan(self, **arguments: Any) -> Plan:
@@ -99,11 +100,13 @@ class World:
 
     def step(self) -> Step:
         """Requests come and go, the device's state moves on, and a decode batch is scheduled."""
+        os.environ["VLLM_MOE_SKIP_PADDING"] = str(int(self.shape.mark_padding))  # read by the engine in each step
         self._change_requests()
         self._change_state()
         names = self.random.sample(sorted(self.requests), self.random.randint(1, len(self.requests)))
         drafts = self._drafts(names)
-        scheduled = {name: self.shape.new_sampled + len(drafts.get(name, ())) for name in names}
+        logits = {name: self.shape.new_sampled + len(drafts.get(name, ())) for name in names}
+        scheduled = {name: count + self.random.choice((0, 0, LONGER)) for name, count in logits.items()}
         total = sum(scheduled.values())
         output = SimpleNamespace(
             num_scheduled_tokens=scheduled, total_num_scheduled_tokens=total, scheduled_spec_decode_tokens=drafts,
