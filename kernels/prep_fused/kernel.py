@@ -163,26 +163,26 @@ def prep_fused(
     prefill_len,  # int32 [max_reqs]
     last_sampled,  # int64 [max_reqs, 1]
     draft_tokens,  # int64 [max_reqs, K]
-    draft_stride,
     table_ptrs,  # uint64 [groups], of int32 [max_reqs, W_g]
     gathered_ptrs,  # uint64 [groups], of int32 [max_reqs, W_g]
     table_strides,  # int64 [groups], W_g
     block_sizes,  # int32 [groups], the kernel's
     slot_enabled,  # bool [groups]
     num_blocks,  # int32 [groups, max_reqs]
-    num_blocks_stride,
     input_ids,  # int32 [max_tokens]
     positions,  # int64 [max_tokens]
     is_padding,  # bool [max_tokens]
     query_start_loc,  # int32 [max_reqs + 1]
     seq_lens,  # int32 [max_reqs]
     slot_mappings,  # int64 [groups, max_tokens]
-    slot_stride,
     idx_out,  # int64 [R]
     cu_out,  # int32 [R + 1]
     expanded_idx,  # int64 [L]
     local_pos,  # int32 [L]
     logits_indices,  # int64 [L]
+    draft_stride,
+    num_blocks_stride,
+    slot_stride,
     num_reqs,
     num_reqs_padded,
     num_tokens,

@@ -1,11 +1,13 @@
 """Launching the compiled kernel without Triton's dispatcher (trap h), through a cache that misses on any difference.
 
-The dispatcher costs the host about 20 us a launch. A wrong hit would be silent wrong numbers, so the key holds all that
-the dispatcher looks at: device, dtype, alignment and scalar class of each argument, constants, options, what the kernel
-captured. A hook that somebody attached, and Triton's interpreter, always take the normal path (case J4).
+A wrong hit would be silent wrong numbers, so the key holds all that the dispatcher looks at: device, dtypes, switches,
+what the kernel captured. Arguments of another class than the kernel's own (a pointer that is not aligned, a wide
+integer, a bool), a hook that somebody attached, and Triton's interpreter always take the normal path (case J4).
 """
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import attrgetter, or_
 from typing import Any
 
 import torch
@@ -14,16 +16,9 @@ from triton import knobs
 
 from .outputs import ALIGNMENT
 
+DTYPE = attrgetter("dtype")
 INT32_END = 2**31
-Argument = torch.Tensor | int | bool
 Grid = tuple[int, int]
-
-
-def argument_class(value: Argument) -> Any:
-    """What Triton compiles for: a tensor's dtype and alignment, an integer's width (no value is specialised)."""
-    if isinstance(value, torch.Tensor):
-        return value.dtype, value.data_ptr() % ALIGNMENT == 0
-    return bool if isinstance(value, bool) else -INT32_END <= value < INT32_END
 
 
 def hooked(kernel: Any) -> bool:
@@ -37,6 +32,13 @@ def hooked(kernel: Any) -> bool:
     )
 
 
+def ordinary(tensors: Sequence[torch.Tensor], integers: Sequence[int]) -> bool:
+    """All pointers aligned to 16 bytes, all integers of 32 bits: the one class that is launched directly."""
+    if set(map(type, integers)) != {int} or min(integers) < -INT32_END or max(integers) >= INT32_END:
+        return False
+    return reduce(or_, map(torch.Tensor.data_ptr, tensors)) % ALIGNMENT == 0
+
+
 class Launcher:
     """Launches one kernel. `direct` and `dispatched` count how."""
 
@@ -47,40 +49,31 @@ class Launcher:
         self.direct = self.dispatched = 0
         self.interpreted = not isinstance(kernel, triton.JITFunction)
 
-    def __call__(self, grid: Grid, arguments: Sequence[Argument]) -> None:
-        """Launch on the current device and stream."""
-        if self.interpreted or hooked(self.kernel):
-            self._dispatch(grid, arguments)
+    def __call__(self, grid: Grid, tensors: Sequence[torch.Tensor], integers: Sequence[int]) -> None:
+        """Launch on the current device and stream. Tensors and integers each in the kernel's order."""
+        if self.interpreted or hooked(self.kernel) or not ordinary(tensors, integers):
+            self._dispatch(grid, tensors, integers)
             return
         driver = triton.runtime.driver.active
         device = driver.get_current_device()
-        key = self._key(device, arguments)
-        compiled = self._compiled.get(key)
+        compiled = self._compiled.get(self._key(device, tensors))
         if compiled is None:
-            self._remember(key, self._dispatch(grid, arguments))
+            compiled = self._dispatch(grid, tensors, integers)
+            if compiled is not None:  # a hook may have prevented the compilation
+                self._compiled[self._key(device, tensors)] = compiled  # anew: compiling finds what is captured
             return
         self.direct += 1
         compiled.run(
             grid[0], grid[1], 1, driver.get_current_stream(device), compiled.function, compiled.packed_metadata,
-            None, None, None, *arguments, *self._constants,
+            None, None, None, *tensors, *integers, *self._constants,
         )  # fmt: skip
 
-    def _key(self, device: int, arguments: Sequence[Argument]) -> Any:
-        captured = tuple(space.get(name) for (name, _), (_, space) in self.kernel.used_global_vals.items())
-        compilation = (knobs.runtime.debug, knobs.compilation.instrumentation_mode)
-        return (
-            device,
-            captured,
-            compilation,
-            self._constants,
-            tuple(self.options.items()),
-            *map(argument_class, arguments),
-        )
+    def _key(self, device: int, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        """All that a compilation depends on and that is not fixed here: also globals that the kernel captured."""
+        captured = [space.get(name) for (name, _), (_, space) in self.kernel.used_global_vals.items()]
+        switches = (self.kernel.debug, knobs.runtime.debug, knobs.compilation.instrumentation_mode)
+        return (device, *switches, *captured, *map(DTYPE, tensors))
 
-    def _dispatch(self, grid: Grid, arguments: Sequence[Argument]) -> Any:
+    def _dispatch(self, grid: Grid, tensors: Sequence[torch.Tensor], integers: Sequence[int]) -> Any:
         self.dispatched += 1
-        return self.kernel[grid](*arguments, **self.constants, **self.options)
-
-    def _remember(self, key: Any, compiled: Any) -> None:
-        if compiled is not None:  # a hook may have prevented the compilation
-            self._compiled[key] = compiled
+        return self.kernel[grid](*tensors, *integers, **self.constants, **self.options)

@@ -108,7 +108,8 @@ class Plan:
         step = host_step(drafts, batch, descriptor, self.limits.max_reqs, self.constants.new_sampled)
         fresh = allocate(step.num_reqs, step.num_logits, self.inputs.input_ids.device)
         groups = len(self.outputs.input_block_tables)
-        self.launch((1 + groups, step.num_reqs_padded + 1), self.arguments(step, fresh))
+        grid = (1 + groups, step.num_reqs_padded + 1)
+        self.launch(grid, self.tensors(step, fresh), self.integers(step))
         rows, columns = step.num_reqs_padded, step.num_tokens_padded
         return Prepared(
             fields=self._fields(step, fresh, batch, scheduler_output),
@@ -116,43 +117,47 @@ class Plan:
             slot_mappings=self.outputs.slot_mappings[:, :columns],
         )
 
-    def arguments(self, step: HostStep, fresh: Fresh) -> tuple[Any, ...]:
-        """The kernel's arguments in its order. Stages the step's words: one pool buffer a call (trap c)."""
+    def tensors(self, step: HostStep, fresh: Fresh) -> list[torch.Tensor]:
+        """The kernel's tensors in its order. Stages the step's words: one pool buffer a call (trap c)."""
         states, tables, inputs, outputs = self.states, self.tables, self.inputs, self.outputs
-        num_blocks = tables.num_blocks.gpu
-        return (
+        return [
             self.staging.copy_to_uva(step.stage(self._words)),
             states.num_computed_tokens.gpu,
             states.prefill_len.gpu,
             states.last_sampled_tokens,
             states.draft_tokens,
-            states.draft_tokens.stride(0),
             tables.block_table_ptrs,
             outputs.input_block_table_ptrs,
             tables.block_table_strides,
             tables.kernel_block_sizes_tensor,
             tables.slot_mapping_enabled,
-            num_blocks,
-            num_blocks.stride(0),
+            tables.num_blocks.gpu,
             inputs.input_ids,
             inputs.positions,
             inputs.is_padding,
             inputs.query_start_loc,
             inputs.seq_lens,
             outputs.slot_mappings,
-            outputs.slot_mappings.stride(0),
             fresh.idx_mapping,
             fresh.cu_num_logits,
             fresh.expanded_idx_mapping,
             fresh.expanded_local_pos,
             fresh.logits_indices,
+        ]
+
+    def integers(self, step: HostStep) -> list[int]:
+        """The kernel's integers in its order."""
+        return [
+            self.states.draft_tokens.stride(0),
+            self.tables.num_blocks.gpu.stride(0),
+            self.outputs.slot_mappings.stride(0),
             step.num_reqs,
             step.num_reqs_padded,
             step.num_tokens,
             step.num_tokens_padded,
             self.limits.max_reqs,
             self.limits.max_tokens,
-        )
+        ]
 
     def _fields(self, step: HostStep, fresh: Fresh, batch: Any, scheduler_output: Any) -> dict[str, Any]:
         """The fields of the engine's `InputBatch` for this step, host words included."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from triton.runtime.errors import InterpreterError
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -62,8 +63,8 @@ MUTANTS = (
     _kernel("num_blocks of another group", "group.to(tl.int64) * num_blocks_stride", "0 * num_blocks_stride"),
     _kernel("a stray write", "tl.store(seq_lens + row, seq_len)",
             "tl.store(seq_lens + row, seq_len)\n    tl.store(positions + 90, computed.to(tl.int64))"),
-    Mutant("trap a: an address kept", "plan.py", "            num_blocks,\n            num_blocks.stride(0)",
-           "            self.__dict__.setdefault('kept', num_blocks),\n            num_blocks.stride(0)"),
+    Mutant("trap a: an address kept", "plan.py", "            tables.num_blocks.gpu,",
+           "            self.__dict__.setdefault('kept', tables.num_blocks.gpu),"),
     Mutant("trap a: prefill_len kept", "plan.py", "            states.prefill_len.gpu,",
            "            self.__dict__.setdefault('known', states.prefill_len.gpu),"),
     Mutant("trap k: positions of the host's mirror", "plan.py", "            states.num_computed_tokens.gpu,",
@@ -75,7 +76,11 @@ MUTANTS = (
            "into[2 * r + 1 : 3 * r + 2] = self.query_start_loc[: r + 1]"),
     Mutant("drafts counted as logits", "host.py", "_starts(per_req + new_sampled,", "_starts(per_req + 0,"),
     Mutant("the bound without the query", "host.py", "np.add(computed, scheduled,", "np.add(computed, 0,"),
-    Mutant("another integer type", "outputs.py", "(num_logits, torch.int32),", "(num_logits, torch.int64),"),
+    Mutant("trap i: padded up to the first step's tokens", "plan.py", "            self.limits.max_tokens,\n        ]",
+           "            self.__dict__.setdefault('high', step.num_tokens),\n        ]"),
+    Mutant("trap d: a block that is no power of two", "guard.py", "return 1 << (longest - 1).bit_length()",
+           "return longest"),
+    Mutant("another integer type", "outputs.py", "num_logits), torch.int32,", "num_logits), torch.int64,"),
 )  # fmt: skip
 
 
@@ -97,7 +102,7 @@ def mutated(mutant: Mutant, folder: Path) -> str:
 def noticed(name: str, seed: int, batches: int, device: torch.device) -> tuple[int, str]:
     """(batches until the copy `name` was found out, how); batches and "" when it never was.
 
-    An exception counts: an engine's field of another type is one. World after world, so that each feature comes early.
+    An exception of the kernel counts. World after world, so that each feature comes early.
     """
     world = importlib.import_module(f"{name}.proof.world")
     trial = importlib.import_module(f"{name}.proof.trial").trial
@@ -107,7 +112,10 @@ def noticed(name: str, seed: int, batches: int, device: torch.device) -> tuple[i
             made = world.World(world.SHAPES[number], device, random.Random(seed + number))
             worlds.append((made, made.plan()))
         made, plan = worlds[number % len(worlds)]
-        found = [text for text in trial(made, plan).differences if text.startswith("fused")]
+        try:
+            found = [text for text in trial(made, plan).differences if text.startswith("fused")]
+        except InterpreterError as error:
+            found = [repr(error)]
         if found:
             return number + 1, found[0]
     return batches, ""

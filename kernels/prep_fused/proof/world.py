@@ -62,6 +62,7 @@ class World:
     random: random.Random
     requests: dict[str, int] = field(default_factory=dict)
     born: int = 0
+    applies: tuple[int, ...] = (1, 1, 2)  # how often the block tables are applied before a step, drawn from these
 
     def __post_init__(self) -> None:
         shape = self.shape
@@ -113,7 +114,7 @@ class World:
             has_structured_output_requests=self.random.random() < 0.2,
         )  # fmt: skip
         step = Step(output, self._descriptor(len(names), total))
-        step.applied = self.random.choice((1, 1, 2))
+        step.applied = self.random.choice(self.applies)
         for _ in range(step.applied):
             self.tables.apply_staged_writes()
         step.batch = engine.gather(self.runner, output)
