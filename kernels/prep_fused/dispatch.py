@@ -4,10 +4,9 @@ The driver's own launch is left out on every side alike. Under the interpreter n
 """
 
 import importlib
-import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,9 +14,12 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
+from .host import host_step
+from .outputs import allocate
 from .stand import Stand
 
 ROUNDS, CALLS = 9, 300
+STUB_DEVICE = 1000  # no real one: Triton keeps what it compiled by device
 STOCK = {
     "input_batch": (
         "_expand_idx_mapping_kernel",
@@ -70,7 +72,7 @@ class StubDriver:
     launcher_cls = StubLaunch
 
     def __init__(self) -> None:
-        self.utils, self.device = StubUtils(), 0
+        self.utils, self.device = StubUtils(), STUB_DEVICE
 
     def get_current_device(self) -> int:
         """The device's number."""
@@ -97,49 +99,49 @@ def stub_driver() -> Iterator[StubDriver]:
         config._active = before
 
 
+Cost = tuple[float, float, float]  # (median, least, most) of the rounds, in us a call
+
+
 @torch.inference_mode()  # as the engine runs
-def cost_us(call: Callable[[], Any]) -> tuple[float, float, float]:
-    """(median, least, most) of ROUNDS means over CALLS calls: this thread's CPU time of one call, in us."""
-    call()
-    means = []
-    for _ in range(ROUNDS):
-        began = time.thread_time_ns()
-        for _ in range(CALLS):
-            call()
-        means.append((time.thread_time_ns() - began) / CALLS / 1000)
-    return statistics.median(means), min(means), max(means)
+def costs_us(calls: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, Cost]:
+    """This thread's CPU time of each call. Round after round through all of them, so that a slow minute meets all."""
+    means: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    for _ in range(rounds):
+        for name, call in calls.items():
+            began = time.thread_time_ns()
+            for _ in range(CALLS):
+                call()
+            means[name].append((time.thread_time_ns() - began) / CALLS / 1000)
+    return {name: (statistics.median(found), min(found), max(found)) for name, found in means.items()}
 
 
-def fused_costs(stand: Stand) -> dict[str, tuple[float, float, float]]:
+def fused_calls(stand: Stand) -> dict[str, Callable[[], Any]]:
     """The kernel through the dispatcher, through the cache, and the bare call of what is compiled."""
-    plan = stand.plan(torch.device("cpu"))
-    from .host import host_step
-    from .outputs import allocate
-
-    output, batch, descriptor = stand.step()
+    plan, (output, batch, descriptor) = stand.plan(torch.device("cpu")), stand.step()
     words = host_step(output.scheduled_spec_decode_tokens, batch, descriptor, stand.max_reqs, 1)
     tensors = plan.tensors(words, allocate(words.num_reqs, words.num_logits, torch.device("cpu")))
     integers, launch = plan.integers(words), plan.launch
     grid = (1 + stand.groups, words.num_reqs_padded + 1)
-    launch(grid, tensors, integers)
-    compiled = next(iter(launch._compiled.values()))
-    everything = (*tensors, *integers, *launch._constants)
-    bare = (*grid, 1, 0, compiled.function, compiled.packed_metadata, None, None, None, *everything)
+    compiled = launch.dispatch(grid, tensors, integers)
+    bare = (*grid, 1, 0, compiled.function, compiled.packed_metadata, None, None, None)
+    everything = (*bare, *tensors, *integers, *launch.constants.values())
     return {
-        "fused, Triton's dispatcher": cost_us(lambda: launch._dispatch(grid, tensors, integers)),
-        "fused, direct, with its key": cost_us(lambda: launch(grid, tensors, integers)),
-        "fused, direct, the call alone": cost_us(lambda: compiled.run(*bare)),
-        "fused, a whole `prepare`": cost_us(lambda: plan.prepare(output, batch, descriptor)),
+        "fused, Triton's dispatcher": lambda: launch.dispatch(grid, tensors, integers),
+        "fused, direct, with its key": lambda: launch(grid, tensors, integers),
+        "fused, direct, the bare call": lambda: compiled.run(*everything),
+        "fused, a whole `prepare`": lambda: plan.prepare(output, batch, descriptor),
     }
 
 
-def stock_costs(world: Any) -> dict[str, tuple[float, float, float]]:
+def stock_calls(world: Any) -> dict[str, Callable[[], Any]]:
     """The engine's five launches with the arguments that its own methods give them, and these methods whole."""
     from .proof import engine
 
     modules = {name: importlib.import_module(f"vllm.v1.worker.gpu.{name}") for name in STOCK}
     kernels = [getattr(modules[name], kernel) for name, names in STOCK.items() for kernel in names]
-    step, seen = world.step(), []
+    step, seen = world.step(), list[Any]()
     hooks = [_hook(kernel, seen) for kernel in kernels]
 
     def whole() -> None:
@@ -150,11 +152,11 @@ def stock_costs(world: Any) -> dict[str, tuple[float, float, float]]:
     for kernel, hook in zip(kernels, hooks, strict=True):
         kernel.pre_run_hooks.remove(hook)
 
-    def five() -> None:
+    def launches() -> None:
         for kernel, arguments, named in seen:
             kernel[(1, 1)](*arguments, **named)
 
-    return {f"stock, {len(seen)} launches, dispatcher": cost_us(five), "stock, whole methods": cost_us(whole)}
+    return {f"stock, {len(seen)} launches, dispatcher": launches, "stock, `prepare_inputs` and `prepare_attn`": whole}
 
 
 def _hook(kernel: Any, seen: list[Any]) -> Callable[..., None]:
@@ -164,16 +166,3 @@ def _hook(kernel: Any, seen: list[Any]) -> Callable[..., None]:
 
     kernel.pre_run_hooks.append(record)
     return record
-
-
-def decode_world(stand: Stand) -> Any:
-    """An engine's objects of the same shape: one request, all drafts, no padding."""
-    from .proof import engine
-
-    engine.ready(torch.device("cpu"))
-    from .proof.world import Shape, World
-
-    columns = stand.max_len // stand.block
-    groups = tuple((stand.block, stand.block, columns, True) for _ in range(stand.groups))
-    shape = Shape("bench", groups, stand.drafts, max_reqs=1, max_tokens=stand.max_tokens)
-    return World(shape, torch.device("cpu"), random.Random(1))

@@ -52,13 +52,13 @@ class Launcher:
     def __call__(self, grid: Grid, tensors: Sequence[torch.Tensor], integers: Sequence[int]) -> None:
         """Launch on the current device and stream. Tensors and integers each in the kernel's order."""
         if self.interpreted or hooked(self.kernel) or not ordinary(tensors, integers):
-            self._dispatch(grid, tensors, integers)
+            self.dispatch(grid, tensors, integers)
             return
         driver = triton.runtime.driver.active
         device = driver.get_current_device()
         compiled = self._compiled.get(self._key(device, tensors))
         if compiled is None:
-            compiled = self._dispatch(grid, tensors, integers)
+            compiled = self.dispatch(grid, tensors, integers)
             if compiled is not None:  # a hook may have prevented the compilation
                 self._compiled[self._key(device, tensors)] = compiled  # anew: compiling finds what is captured
             return
@@ -74,6 +74,7 @@ class Launcher:
         switches = (self.kernel.debug, knobs.runtime.debug, knobs.compilation.instrumentation_mode)
         return (device, *switches, *captured, *map(DTYPE, tensors))
 
-    def _dispatch(self, grid: Grid, tensors: Sequence[torch.Tensor], integers: Sequence[int]) -> Any:
+    def dispatch(self, grid: Grid, tensors: Sequence[torch.Tensor], integers: Sequence[int]) -> Any:
+        """The normal path; what was compiled, None in the interpreter."""
         self.dispatched += 1
         return self.kernel[grid](*tensors, *integers, **self.constants, **self.options)

@@ -50,8 +50,9 @@ class Prepared:
     slot_mappings: torch.Tensor
 
 
-def _capturing() -> bool:
-    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+def _capturing(device: torch.device) -> Callable[[], bool]:
+    """Whether a graph is being captured; on a CPU there are none."""
+    return torch.cuda.is_current_stream_capturing if device.type == "cuda" else bool
 
 
 class Plan:
@@ -63,12 +64,12 @@ class Plan:
 
     def __init__(
         self, states: Any, tables: Any, buffers: Any, staging: Any, constants: Constants, sinks: Any = None,
-        kernel: Any = prep_fused, capturing: Callable[[], bool] = _capturing,
+        kernel: Any = prep_fused, capturing: Callable[[], bool] | None = None,
     ) -> None:  # fmt: skip
         self.states, self.tables, self.staging, self.constants = states, tables, staging, constants
         self.inputs, self.outputs = (buffers, tables) if sinks is None else (sinks, sinks)
         self.limits = Limits(buffers.max_num_reqs, buffers.max_num_tokens, constants.max_query)
-        self.capturing = capturing
+        self.capturing = capturing or _capturing(buffers.input_ids.device)
         self._words = np.empty(staged_words(self.limits.max_reqs), dtype=np.int32)
         self._check_pool()
         constexprs = {

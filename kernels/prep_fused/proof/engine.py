@@ -8,6 +8,7 @@ a whole engine.
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -104,6 +105,29 @@ def gather(runner: Any, scheduler_output: Any) -> Any:
 def prepare(runner: Any, scheduler_output: Any, batch: Any, batch_descriptor: Any) -> Any:
     """The stock `prepare_inputs`."""
     return _module("model_runner").GPUModelRunner.prepare_inputs(runner, scheduler_output, batch, batch_descriptor)
+
+
+def prepare_launches(runner: Any, batch: Any) -> Callable[[], None]:
+    """The three launches of the stock `prepare_inputs` over a batch that it has prepared; no copies."""
+    module, states, buffers = _module("input_batch"), runner.req_states, runner.input_buffers
+    sampled = runner.model_state.num_new_sampled_tokens_per_step
+    num_logits = int(batch.cu_num_logits_np[-1])
+
+    def launches() -> None:
+        module.expand_idx_mapping(batch.idx_mapping, num_logits, batch.cu_num_logits, runner.decode_query_len)
+        module.prepare_pos_seq_lens(
+            batch.idx_mapping,
+            batch.query_start_loc,
+            states.num_computed_tokens.gpu,
+            buffers.positions,
+            buffers.seq_lens,
+        )
+        module.combine_sampled_and_draft_tokens(
+            buffers.input_ids, batch.idx_mapping, states.last_sampled_tokens, batch.query_start_loc, batch.seq_lens,
+            states.prefill_len.gpu, states.draft_tokens, batch.cu_num_logits, num_logits, sampled,
+        )  # fmt: skip
+
+    return launches
 
 
 def prepare_attn(runner: Any, batch: Any) -> Any:

@@ -62,6 +62,7 @@ class World:
     random: random.Random
     requests: dict[str, int] = field(default_factory=dict)
     born: int = 0
+    steady: tuple[int, int] | None = None  # requests and their computed tokens: a plain decode step, for timing
     applies: tuple[int, ...] = (1, 1, 2)  # how often the block tables are applied before a step, drawn from these
 
     def __post_init__(self) -> None:
@@ -102,23 +103,39 @@ class World:
     def step(self) -> Step:
         """Requests come and go, the device's state moves on, and a decode batch is scheduled."""
         os.environ["VLLM_MOE_SKIP_PADDING"] = str(int(self.shape.mark_padding))  # read by the engine in each step
+        if self.steady:
+            return self._steady_step(*self.steady)
         self._change_requests()
         self._change_state()
         names = self.random.sample(sorted(self.requests), self.random.randint(1, len(self.requests)))
         drafts = self._drafts(names)
         logits = {name: self.shape.new_sampled + len(drafts.get(name, ())) for name in names}
         scheduled = {name: count + self.random.choice((0, 0, LONGER)) for name, count in logits.items()}
-        total = sum(scheduled.values())
+        return self._scheduled(scheduled, drafts, self._descriptor(len(names), sum(scheduled.values())))
+
+    def _scheduled(self, scheduled: dict[str, int], drafts: dict[str, list[int]], descriptor: Any) -> Step:
         output = SimpleNamespace(
-            num_scheduled_tokens=scheduled, total_num_scheduled_tokens=total, scheduled_spec_decode_tokens=drafts,
-            has_structured_output_requests=self.random.random() < 0.2,
+            num_scheduled_tokens=scheduled, total_num_scheduled_tokens=sum(scheduled.values()),
+            scheduled_spec_decode_tokens=drafts, has_structured_output_requests=self.random.random() < 0.2,
         )  # fmt: skip
-        step = Step(output, self._descriptor(len(names), total))
-        step.applied = self.random.choice(self.applies)
+        step = Step(output, descriptor, applied=self.random.choice(self.applies))
         for _ in range(step.applied):
             self.tables.apply_staged_writes()
         step.batch = engine.gather(self.runner, output)
         return step
+
+    def _steady_step(self, requests: int, computed: int) -> Step:
+        """Every request with all its drafts and as much behind it, no padding."""
+        names = [f"r{row}" for row in range(requests)]
+        for name in names:
+            self.states.add_request(name, computed // 2, [1] * (computed // 2), computed // 2, 64)
+        self.states.apply_staged_writes()
+        self.states.num_computed_tokens.gpu.fill_(computed)
+        query = self.shape.drafts + self.shape.new_sampled
+        for group, (_, size, _, _) in enumerate(self.shape.groups):
+            self.tables.num_blocks.np[group, :] = -(-(computed + query) // size)
+        drafts = {name: [-1] * self.shape.drafts for name in names}
+        return self._scheduled(dict.fromkeys(names, query), drafts, engine.descriptor(query * requests, requests))
 
     def _drafts(self, names: list[str]) -> dict[str, list[int]]:
         least = 0 if self.shape.new_sampled else 1  # a request with no token is not scheduled

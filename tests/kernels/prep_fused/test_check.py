@@ -1,0 +1,73 @@
+"""The proof: equal to the engine's own methods, every row exercised, every planted mistake noticed, and told as it is."""
+
+import random
+import sys
+
+import pytest
+
+from kernels.prep_fused import check
+from kernels.prep_fused.proof.mutants import MUTANTS, Mutant, forget, mutated, noticed
+from kernels.prep_fused.proof.world import SHAPES, Shape
+
+
+@pytest.mark.case("J7")
+def test_random_batches_are_bit_exact_and_the_output_calls_itself_logic_only(capsys, cpu):
+    seed = random.SystemRandom().randrange(10**9)
+    code = check.main(["--batches", "150", "--seed", str(seed)])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "150 batches" in said
+    assert "bit-exact; 0 of 26 rows exercised fewer than 20 times" in said
+    assert said.rstrip().endswith("in Triton's interpreter: logic only, nothing is shown of a device")
+    assert f"seed {seed}:" in said
+
+
+def test_too_few_batches_for_a_row_of_the_contract_are_a_failure(capsys, cpu):
+    assert check.main(["--batches", "5", "--seed", "1"]) == 1
+    assert "bit-exact" in capsys.readouterr().out
+
+
+def test_no_batches_are_a_wrong_command_line(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        check.main(["--batches", "0"])
+    assert "--batches is 0, wanted at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.case("J1")
+@pytest.mark.parametrize("drafts", [1, 2, 3, 5, 7, 8])
+def test_any_number_of_drafts_is_bit_exact(drafts, cpu):
+    shape = Shape(f"{drafts} drafts", ((16, 16, 20, True),), drafts=drafts)
+    _, _, wrong = check.try_world(shape, drafts, 8, cpu)
+    assert wrong == []
+
+
+def test_the_worlds_are_those_of_the_issue():
+    assert {len(shape.groups) for shape in SHAPES} == {1, 3, 4, 6}
+    assert any(not group[3] for shape in SHAPES for group in shape.groups)
+    assert any(block != kernel for shape in SHAPES for block, kernel, _, _ in shape.groups)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.wrong)
+def test_a_planted_mistake_is_noticed(mutant, tmp_path, monkeypatch, cpu):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = mutated(mutant, tmp_path)
+    try:
+        _, how = noticed(name, seed=7, batches=60, device=cpu)
+    finally:
+        forget(name)
+    assert how, mutant.wrong
+    assert name not in sys.modules
+
+
+def test_a_copy_without_a_mistake_is_not_noticed(tmp_path, monkeypatch, cpu):
+    """Else every mutant could have been found out for being a copy."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    same = Mutant("nothing", "kernel.py", '"""The kernel:', '"""The same kernel:')
+    name = mutated(same, tmp_path)
+    assert noticed(name, seed=7, batches=20, device=cpu) == (20, "")
+    forget(name)
+
+
+def test_a_mutant_that_fits_no_more_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="stands 0 times in kernel.py, wanted once"):
+        mutated(Mutant("gone", "kernel.py", "no such text", ""), tmp_path)
