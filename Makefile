@@ -58,8 +58,11 @@ unit: setup engine-sources  ## the tests of the runner's environment: side by si
 	.venv/bin/python -m pytest -m alone || code=$$?; \
 	exit $$code
 
+IN_ENGINE := -q -c /dev/null --rootdir . --import-mode=importlib -p no:cacheprovider
 engine-tests: .venv-engine/.done-$(ENGINE_BUILD)  ## the tests that need torch, in the engine's environment
-	.venv-engine/bin/python -m pytest tests/testbed -q -c /dev/null --rootdir . --confcutdir tests/testbed --import-mode=importlib -p no:cacheprovider
+	.venv-engine/bin/python -m pytest tests/testbed $(IN_ENGINE) --confcutdir tests/testbed
+	TRITON_INTERPRET=1 OMP_NUM_THREADS=1 .venv-engine/bin/python -m pytest tests/kernels $(IN_ENGINE) --confcutdir tests/kernels
+	env -u TRITON_INTERPRET .venv-engine/bin/python -m pytest tests/kernels $(IN_ENGINE) --confcutdir tests/kernels
 
 testbed: .venv-engine/.done-$(ENGINE_BUILD)  ## rebuild the toy models (about four minutes on two free cores)
 	OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive .venv-engine/bin/python -m testbed.train --out testbed/weights

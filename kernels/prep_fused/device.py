@@ -1,7 +1,7 @@
 """Times on a GPU: device time of a launch by CUDA-graph replay, and the host and device wall time of a step.
 
-A graph is for timing only: in production it would keep the addresses of one step's pool buffers (trap l). What is replayed
-is the launches; copies to the device are in the wall time.
+A graph is for timing only: in production it would keep the addresses of one step's pool buffers (trap l). Launches are
+replayed; copies to the device are in the wall time.
 """
 
 import statistics

@@ -116,12 +116,9 @@ def prepare_launches(runner: Any, batch: Any) -> Callable[[], None]:
     def launches() -> None:
         module.expand_idx_mapping(batch.idx_mapping, num_logits, batch.cu_num_logits, runner.decode_query_len)
         module.prepare_pos_seq_lens(
-            batch.idx_mapping,
-            batch.query_start_loc,
-            states.num_computed_tokens.gpu,
-            buffers.positions,
-            buffers.seq_lens,
-        )
+            batch.idx_mapping, batch.query_start_loc, states.num_computed_tokens.gpu,
+            buffers.positions, buffers.seq_lens,
+        )  # fmt: skip
         module.combine_sampled_and_draft_tokens(
             buffers.input_ids, batch.idx_mapping, states.last_sampled_tokens, batch.query_start_loc, batch.seq_lens,
             states.prefill_len.gpu, states.draft_tokens, batch.cu_num_logits, num_logits, sampled,

@@ -107,7 +107,8 @@ class World:
             return self._steady_step(*self.steady)
         self._change_requests()
         self._change_state()
-        names = self.random.sample(sorted(self.requests), self.random.randint(1, len(self.requests)))
+        count = self.random.choice((1, self.random.randint(1, len(self.requests)), len(self.requests)))
+        names = self.random.sample(sorted(self.requests), count)
         drafts = self._drafts(names)
         logits = {name: self.shape.new_sampled + len(drafts.get(name, ())) for name in names}
         scheduled = {name: count + self.random.choice((0, 0, LONGER)) for name, count in logits.items()}
@@ -145,7 +146,7 @@ class World:
         return {name: [-1] * count for name, count in zip(names, counts, strict=True) if count}
 
     def _descriptor(self, num_reqs: int, total: int) -> Any:
-        tokens = self.random.randint(total, self.shape.max_tokens) if self.random.random() < 0.7 else total
+        tokens = self.random.randint(total, self.shape.max_tokens) if self.random.random() < 0.85 else total
         rows = self.random.choice((None, num_reqs, self.random.randint(num_reqs, self.shape.max_reqs)))
         return engine.descriptor(tokens, rows)
 

@@ -1,5 +1,6 @@
 """The kernel alone: addresses past 31 bits."""
 
+import importlib
 import mmap
 
 import numpy as np
@@ -9,44 +10,49 @@ from triton.runtime.errors import InterpreterError
 
 from kernels.prep_fused.kernel import prep_fused
 from kernels.prep_fused.plan import BLOCK
+from kernels.prep_fused.proof.mutants import Mutant, forget, mutated
 from kernels.prep_fused.stand import Stand
 
-RESERVED = 9 * 2**30  # bytes of addresses; only the touched pages become memory
+COLUMNS, REQUEST = 2**30, 2  # request x columns is 2**31, which 32 bits turn into -2**31
+RESERVED = 17 * 2**30  # bytes of addresses, so that the wrong row is in them too; only touched pages become memory
 NORESERVE = 0x4000  # Linux's MAP_NORESERVE
 
 
 @pytest.fixture
-def sparse():
-    """A table of 2**31 + 2**28 int32 that nobody pays for."""
+def table():
+    """The middle of many int32 that nobody pays for: COLUMNS x REQUEST of them on both sides."""
     reserved = mmap.mmap(-1, RESERVED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE)
-    words = np.frombuffer(reserved, dtype=np.int32)
-    yield words
-    del words
-    reserved.close()
+    words = np.frombuffer(reserved, dtype=np.int32)[COLUMNS * REQUEST :]
+    words[COLUMNS * REQUEST : COLUMNS * REQUEST + 4] = [11, 12, 13, 14]
+    return words
 
 
-@pytest.mark.case("J2")
-def test_a_row_behind_two_to_the_31_elements_is_the_row_that_was_meant(sparse):
-    """Row 2 of rows of 2**30 columns: request x stride is 2**31, which 32 bits turn into -2**31."""
-    columns, request = 2**30, 2
-    sparse[request * columns : request * columns + 4] = [11, 12, 13, 14]
+def prepared_from(table, kernel):
+    """The first columns gathered and the first slots, of request REQUEST of that table."""
     stand = Stand(computed=16, drafts=1, max_reqs=4, max_tokens=16, max_len=64)
     plan = stand.plan(torch.device("cpu"))
-    plan.tables.block_table_ptrs[0] = int(sparse.ctypes.data)
-    plan.tables.block_table_strides[0] = columns
+    plan.launch.kernel = kernel
+    plan.tables.block_table_ptrs[0] = int(table.ctypes.data)
+    plan.tables.block_table_strides[0] = COLUMNS
     output, batch, descriptor = stand.step()
-    batch.idx_mapping_np = np.array([request])
-    descriptor.num_reqs = 1
+    batch.idx_mapping_np = np.array([REQUEST])
     plan.prepare(output, batch, descriptor)
-    assert plan.outputs.input_block_tables[0][0, :2].tolist() == [11, 12]
-    assert plan.outputs.slot_mappings[0, :2].tolist() == [12 * 16, 12 * 16 + 1]
+    return plan.outputs.input_block_tables[0][0, :2].tolist(), plan.outputs.slot_mappings[0, :2].tolist()
 
 
 @pytest.mark.case("J2")
-def test_an_offset_of_32_bits_wraps_as_the_case_says():
-    """The arithmetic of the case, and that the interpreter would show it."""
-    wrapped = np.int64(319) * 7_864_320 % 2**32
-    assert int(wrapped) - 2**32 == -1_786_249_216
+def test_a_row_behind_two_to_the_31_elements_is_the_row_that_was_meant(table):
+    assert prepared_from(table, prep_fused) == ([11, 12], [12 * 16, 12 * 16 + 1])
+
+
+@pytest.mark.case("J2")
+def test_with_offsets_of_32_bits_it_would_be_another_row(table, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    narrow = "columns = tl.load(table_strides + group)"
+    name = mutated(Mutant("32-bit offsets", "kernel.py", narrow, f"{narrow}.to(tl.int32)"), tmp_path)
+    kernel = importlib.import_module(f"{name}.kernel").prep_fused
+    assert prepared_from(table, kernel) == ([0, 0], [0, 1])
+    forget(name)
 
 
 @pytest.mark.case("J1")

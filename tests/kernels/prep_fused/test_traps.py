@@ -55,11 +55,11 @@ def test_a_an_address_that_was_kept_is_right_every_second_step(worlds, applies, 
 @pytest.mark.parametrize(("depth", "ahead"), [(1, 0), (2, 1), (3, 2)])
 def test_c_a_late_reader_sees_its_own_words_as_long_as_the_pool_is_deep(worlds, depth, ahead):
     """The device reads what was staged only when `ahead` later steps have been staged too; one more is too many."""
-    world = worlds()
+    world = worlds(4)
     plan = world.plan()
     plan.staging = engine.pool(staged_words(world.shape.max_reqs), depth)
     submitted = []
-    plan.launch = lambda grid, tensors, integers: submitted.append((tensors[0], tensors[0].clone()))
+    plan.launch = lambda _grid, tensors, _integers: submitted.append((tensors[0], tensors[0].clone()))
     for _ in range(ahead + 2):
         step = world.step()
         plan.prepare(step.scheduler_output, step.batch, step.descriptor)
@@ -78,7 +78,7 @@ def test_c_a_pool_that_is_shallower_than_the_batches_in_flight_is_refused(worlds
 
 def test_c_a_pool_for_fewer_words_is_refused(worlds):
     world = worlds()
-    with pytest.raises(PlanError, match="holds 19 x torch.int32, wanted 20 x int32"):
+    with pytest.raises(PlanError, match=r"holds 19 x torch\.int32, wanted 20 x int32"):
         planning.Plan(world.states, world.tables, world.buffers, engine.pool(19, 2), world.constants)
 
 
@@ -158,7 +158,7 @@ def test_m_a_step_without_tokens_moves_the_handle_and_the_plan_follows(worlds):
     plan = world.plan()
     step = world.step()
     seen = []
-    plan.launch = lambda grid, tensors, integers: seen.append(tensors[10].data_ptr())
+    plan.launch = lambda _grid, tensors, _integers: seen.append(tensors[10].data_ptr())
     plan.prepare(step.scheduler_output, step.batch, step.descriptor)
     world.tables.apply_staged_writes()  # an execute_model with no tokens does this and returns
     plan.prepare(step.scheduler_output, step.batch, step.descriptor)
@@ -176,12 +176,14 @@ def test_n_two_staged_writes_of_one_row_overflow_the_engines_pool(worlds):
 
 def test_n_the_worlds_stage_no_row_twice_between_two_applies(worlds):
     world = worlds()
-    staged = []
-    apply = world.states.apply_staged_writes
-    world.states.apply_staged_writes = lambda: (
-        staged.append(list(world.states.total_len._staged_write_indices)),
-        apply(),
-    )
+    staged, states = [], world.states
+    apply = states.apply_staged_writes
+
+    def watched():
+        staged.append(list(states.total_len._staged_write_indices))
+        apply()
+
+    states.apply_staged_writes = watched
     for _ in range(60):
         world._change_requests()
     assert len(staged) > 10
