@@ -68,9 +68,8 @@ def on_the_host(stand: Stand) -> str:
         calls = fused_calls(stand)
         if has_vllm() and not torch.cuda.is_available():  # with a GPU the stock side is in the wall time
             calls |= stock_calls(world_of(stand, torch.device("cpu")))
-        return table(
-            "host, CPU time of one thread, a driver that launches nothing, on the CPU's buffers", costs_us(calls)
-        )
+        title = "host, CPU time of one thread; a driver that launches nothing, the CPU's buffers; median and ends of 9"
+        return table(title, costs_us(calls))
 
 
 def on_the_device(stand: Stand, device: torch.device) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.prep_fused.reuse import HOST_ONLY_BUILDERS, IGNORES_METADATA, Kind, kind_of_group, refusal_of_reuse
+from kernels.prep_fused.reuse import EXTRAS, HOST_ONLY_BUILDERS, IGNORES_METADATA, Kind, kind_of_group, refusal_of_reuse
 
 TARGET = [f"model.layers.{number}.self_attn.attn" for number in range(4)]
 DRAFT = ["model.layers.4.self_attn.attn", "model.layers.5.self_attn.attn"]
@@ -70,16 +70,22 @@ def test_f_the_engines_autoregressive_drafters_do_read_it():
     assert any(names & GIVEN for names in found.values())
 
 
-def test_f_the_builder_on_the_list_copies_nothing_unless_a_prefix_is_shared():
+def test_f_a_step_with_a_shared_prefix_needs_its_metadata():
+    refusal = refusal_of_reuse(named("DFlashSpeculator"), [named(*HOST_ONLY_BUILDERS)], True, {"use_cascade"})
+    assert refusal.name == "extras"
+
+
+def test_f_the_builder_on_the_list_writes_to_the_device_for_the_extras_only():
     tree = ast.parse((ENGINE / "v1/attention/backends/triton_attn.py").read_text(encoding="utf-8"))
     owner = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in HOST_ONLY_BUILDERS)
     build = next(node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == "build")
-    shared = [node for node in ast.walk(build) if isinstance(node, ast.If) and "use_cascade" in ast.unparse(node.test)]
-    inside = {id(node) for branch in shared for node in ast.walk(branch)}
+    conditions = {node: ast.unparse(node.test) for node in ast.walk(build) if isinstance(node, ast.If)}
+    extra = [node for node, test in conditions.items() if any(name in test for name in EXTRAS)]
+    inside = {id(node) for branch in extra for node in ast.walk(branch)}
     outside = {
         node.func.attr
         for node in ast.walk(build)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and id(node) not in inside
     }
-    assert shared
+    assert len(extra) == len(EXTRAS)
     assert outside & {"copy_", "to", "cpu", "fill_", "zero_", "tensor", "item"} == set()
