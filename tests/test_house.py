@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("campaign", "verdict", "overlays", "testbed", "conf", "analysis")
+ROOMS = ("campaign", "verdict", "overlays", "testbed", "conf", "analysis", "kernels")
 LONGEST_FILE, LONGEST_FUNCTION, MEDIAN_FUNCTION = 300, 60, 10  # lines
 JUNK_DRAWERS = {"utils", "util", "helpers", "helper", "misc", "common", "_common", "tools", "stuff"}
 SOURCES = [

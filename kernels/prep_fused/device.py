@@ -36,7 +36,7 @@ def _replayed_us(graph: torch.cuda.CUDAGraph) -> float:
         graph.replay()
     end.record()
     torch.cuda.synchronize()
-    return start.elapsed_time(end) * 1000 / (REPLAYS * IN_GRAPH)
+    return float(start.elapsed_time(end)) * 1000 / (REPLAYS * IN_GRAPH)
 
 
 def _spread(found: Mapping[str, list[float]]) -> dict[str, Cost]:

@@ -36,7 +36,7 @@ def ordinary(tensors: Sequence[torch.Tensor], integers: Sequence[int]) -> bool:
     """All pointers aligned to 16 bytes, all integers of 32 bits: the one class that is launched directly."""
     if set(map(type, integers)) != {int} or min(integers) < -INT32_END or max(integers) >= INT32_END:
         return False
-    return reduce(or_, map(torch.Tensor.data_ptr, tensors)) % ALIGNMENT == 0
+    return bool(reduce(or_, map(torch.Tensor.data_ptr, tensors)) % ALIGNMENT == 0)
 
 
 class Launcher:

@@ -26,7 +26,8 @@ def _rooms(lengths: tuple[int, ...], kind: torch.dtype, device: torch.device) ->
     """Tensors of these lengths, one allocation, each at a multiple of ALIGNMENT. Splitting once is one torch call."""
     per_step = ALIGNMENT // kind.itemsize
     pieces = [piece for length in lengths for piece in (length, -length % per_step)]
-    return torch.empty(sum(pieces), dtype=kind, device=device).split_with_sizes(pieces)[::2]
+    arena = torch.empty(sum(pieces), dtype=kind, device=device)
+    return tuple(arena.split_with_sizes(pieces)[::2])
 
 
 def allocate(num_reqs: int, num_logits: int, device: torch.device) -> Fresh:

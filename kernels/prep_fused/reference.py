@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-Tensor = torch.Tensor
 INT32 = 2**32
 
 
@@ -34,7 +33,7 @@ class Step:
         return range(self.cu_num_logits[row], self.cu_num_logits[row + 1])
 
 
-def prep_reference(states: Any, tables: Any, sinks: Any, step: Step, constants: Any) -> dict[str, Tensor]:
+def prep_reference(states: Any, tables: Any, sinks: Any, step: Step, constants: Any) -> dict[str, torch.Tensor]:
     """Write a step into `sinks` and return its fresh tensors. The arguments are those of `plan.Plan`."""
     _tails(sinks, step, constants.mark_padding)
     for row in range(len(step.requests)):
@@ -100,7 +99,7 @@ def _slot(tables: Any, group: int, request: int, position: int, pad: int) -> int
     return product + position % size
 
 
-def _fresh(step: Step) -> dict[str, Tensor]:
+def _fresh(step: Step) -> dict[str, torch.Tensor]:
     rows = range(len(step.requests))
     per_logit = [(step.requests[row], at) for row in rows for at in range(len(step.logits(row)))]
     last = [step.query(row).stop - len(step.logits(row)) + at for row in rows for at in range(len(step.logits(row)))]

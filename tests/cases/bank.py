@@ -1,5 +1,6 @@
 """Which test holds which case of the bug bank. `make cases` prints it: case, what goes wrong, and the tests."""
 
+import ast
 import contextlib
 import io
 import sys
@@ -60,6 +61,18 @@ def held(folder: Path = ROOT) -> dict[str, list[str]]:
     return plugin.tests
 
 
+def written(folder: Path = ROOT) -> dict[str, list[str]]:
+    """The same for tests/kernels, read in the sources: only the engine's environment can collect these."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((folder / "tests" / "kernels").rglob("test_*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.case":
+                    for case in mark.args:
+                        found.setdefault(ast.literal_eval(case), []).append(f"{path.relative_to(folder)}::{node.name}")
+    return found
+
+
 def no_family(asked: list[str], known: set[str]) -> str:
     """That one of the families asked for is none, in words; empty where all are."""
     strange = next((family for family in asked if family not in known), None)
@@ -73,7 +86,7 @@ def main(families: list[str]) -> int:
     if strange_family := no_family(families, {case.id[0] for case in known.values()}):
         print(strange_family)
         return 2
-    tests = held()
+    tests = held() | written()
     if strange := sorted(set(tests) - set(known)):
         raise RuntimeError(
             f"{tests[strange[0]][0]} is marked with case {strange[0]!r}, which {FILE.name} does not know"
