@@ -51,8 +51,8 @@ class Prepared:
 
 
 def _capturing(device: torch.device) -> Callable[[], bool]:
-    """Whether a graph is being captured; on a CPU there are none."""
-    return torch.cuda.is_current_stream_capturing if device.type == "cuda" else bool
+    """What says whether a graph is being captured; on a CPU there are none."""
+    return torch.cuda.is_current_stream_capturing if device.type == "cuda" else lambda: False
 
 
 class Plan:
