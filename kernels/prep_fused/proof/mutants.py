@@ -4,6 +4,7 @@ A mutant is a copy of the package under a name of its own; the imports are relat
 """
 
 import importlib
+import multiprocessing
 import random
 import shutil
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import torch
 from triton.runtime.errors import InterpreterError
 
+FORK = multiprocessing.get_context("fork")
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -102,8 +104,29 @@ def mutated(mutant: Mutant, folder: Path) -> str:
 def noticed(name: str, seed: int, batches: int, device: torch.device) -> tuple[int, str]:
     """(batches until the copy `name` was found out, how); batches and "" when it never was.
 
-    An exception of the kernel counts. World after world, so that each feature comes early.
+    In a forked process: a mistake may write outside of its buffers, which nothing in the interpreter prevents, and
+    would break this one later. Its death by a signal is a way of being noticed; any other end of it is an error.
     """
+    receiver, sender = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=_tell, args=(sender, name, seed, batches, device))
+    process.start()
+    sender.close()
+    try:
+        found: tuple[int, str] | None = receiver.recv()
+    except EOFError:
+        found = None
+    process.join()
+    if found is None and (process.exitcode or 0) >= 0:
+        raise RuntimeError(f"the process of {name} ended with {process.exitcode} and said nothing: see its traceback")
+    return found or (batches, f"its process died of signal {-(process.exitcode or 0)}")
+
+
+def _tell(sender: Any, name: str, seed: int, batches: int, device: torch.device) -> None:
+    sender.send(_found(name, seed, batches, device))
+
+
+def _found(name: str, seed: int, batches: int, device: torch.device) -> tuple[int, str]:
+    """An exception of the kernel counts. World after world, so that each feature comes early."""
     world = importlib.import_module(f"{name}.proof.world")
     trial = importlib.import_module(f"{name}.proof.trial").trial
     worlds: list[Any] = []
@@ -111,9 +134,8 @@ def noticed(name: str, seed: int, batches: int, device: torch.device) -> tuple[i
         if number < len(world.SHAPES):
             made = world.World(world.SHAPES[number], device, random.Random(seed + number))
             worlds.append((made, made.plan()))
-        made, plan = worlds[number % len(worlds)]
         try:
-            found = [text for text in trial(made, plan).differences if text.startswith("fused")]
+            found = [text for text in trial(*worlds[number % len(worlds)]).differences if text.startswith("fused")]
         except InterpreterError as error:
             found = [repr(error)]
         if found:

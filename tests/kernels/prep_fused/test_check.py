@@ -1,13 +1,12 @@
 """The proof: equal to the engine's own methods, every row exercised, every planted mistake noticed, told as it is."""
 
 import random
-import sys
 
 import pytest
 
 from kernels.prep_fused import check
 from kernels.prep_fused.proof.contract import ENOUGH, ROWS
-from kernels.prep_fused.proof.mutants import MUTANTS, Mutant, forget, mutated, noticed
+from kernels.prep_fused.proof.mutants import MUTANTS, Mutant, mutated, noticed
 from kernels.prep_fused.proof.world import SHAPES, Shape
 
 SEED = 20261201
@@ -57,13 +56,33 @@ def test_the_worlds_are_those_of_the_issue():
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.wrong)
 def test_a_planted_mistake_is_noticed(mutant, tmp_path, monkeypatch, cpu):
     monkeypatch.syspath_prepend(str(tmp_path))
-    name = mutated(mutant, tmp_path)
-    try:
-        _, how = noticed(name, seed=7, batches=60, device=cpu)
-    finally:
-        forget(name)
+    _, how = noticed(mutated(mutant, tmp_path), seed=7, batches=60, device=cpu)
     assert how, mutant.wrong
-    assert name not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("does", "how"),
+    [("os.abort()", "its process died of signal 6"), ("raise InterpreterError('no')", "InterpreterError('no')")],
+    ids=["dies", "raises of the interpreter"],
+)
+def test_a_copy_that_dies_or_that_the_interpreter_refuses_is_noticed(does, how, tmp_path, monkeypatch, cpu):
+    assert broken(does, tmp_path, monkeypatch, cpu)[1] == how
+
+
+def test_a_copy_that_fails_in_another_way_is_an_error_and_not_a_find(tmp_path, monkeypatch, cpu):
+    with pytest.raises(RuntimeError, match="ended with 1 and said nothing"):
+        broken("raise OSError", tmp_path, monkeypatch, cpu)
+
+
+def broken(does, tmp_path, monkeypatch, cpu):
+    """What is said of a copy whose launch does that."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    imports = "import os\nfrom triton.runtime.errors import InterpreterError\n\nimport numpy as np"
+    name = mutated(Mutant("broken", "plan.py", "import numpy as np", imports), tmp_path)
+    path = tmp_path / name / "plan.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("        if self.capturing():", f"        {does}\n        if self.capturing():"))
+    return noticed(name, seed=7, batches=2, device=cpu)
 
 
 def test_a_copy_without_a_mistake_is_not_noticed(tmp_path, monkeypatch, cpu):
@@ -72,7 +91,6 @@ def test_a_copy_without_a_mistake_is_not_noticed(tmp_path, monkeypatch, cpu):
     same = Mutant("nothing", "kernel.py", '"""The kernel:', '"""The same kernel:')
     name = mutated(same, tmp_path)
     assert noticed(name, seed=7, batches=20, device=cpu) == (20, "")
-    forget(name)
 
 
 def test_a_mutant_that_fits_no_more_is_an_error(tmp_path):
