@@ -1,7 +1,7 @@
 """Whether the boots of a bracket ran in one sitting: no block is split over a long pause (statistics.md section 1.2).
 
-What drifts is fitted as a straight line over the boots' places. A machine that stood for hours between two boots, or was
-booted anew, need not have kept to that line: between two blocks another sitting gets a level and a line of its own,
+What drifts is fitted as a straight line over the boots' places. A machine that stood for hours between two boots, or
+was booted anew, need not have kept to that line: between two blocks another sitting gets a level and a line of its own,
 elsewhere such a place is told beside what was fitted over it.
 """
 
@@ -68,7 +68,7 @@ def _fitted(before: BootRecord, after: BootRecord) -> str:
 
 
 def _in_time(boots: Sequence[BootRecord]) -> Iterator[tuple[list[BootRecord], BootRecord, str]]:
-    """(what ran before, the boot, why it began another sitting or nothing), as they began; those that tell their time."""
+    """(what ran before, the boot, why it began another sitting or nothing), as they began, if they tell it."""
     timed = [(began, boot) for boot in boots if (began := _began_s(boot.facts)) is not None]
     ran, ends_s = list[BootRecord](), 0.0
     for began_s, boot in sorted(timed, key=lambda pair: pair[0]):

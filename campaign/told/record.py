@@ -46,7 +46,7 @@ VOID_KEYS = ("pos", "after", "arm", "letter", "reading", "reason")
 class Record:
     """One claim and its readings, one a boot in run order, in the metric's unit; A is base, B the candidate.
 
-    `pairs` numbers the pairs of a duet, `sessions` the sittings, or the sessions of several hosts. `looks` are the planned looks in
+    `pairs` numbers a duet's pairs, `sessions` sittings, or sessions of several hosts. `looks` are the planned looks in
     boots, `look` the one (from 1) that is judged, 0 for the first that decides; `level` is the two-sided level of the
     interval where it is not the kind's own. `metrics` are other readings of the same boots, `limits` those of the gate.
     `void` are boots that the environment tainted; `synthetic` is the label of an acceptance that the engine made up;
