@@ -74,6 +74,7 @@ def test_an_engine_that_dies_beside_another_is_a_fail_of_its_arm_and_the_pair_is
     assert listener(line.port + 1) is None
 
 
+@pytest.mark.alone
 @pytest.mark.case("A10")
 def test_an_interruption_in_the_window_leaves_nothing_of_both_and_a_kill_keeps_the_whole_pairs(
     line: Line,

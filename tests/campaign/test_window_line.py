@@ -15,6 +15,7 @@ def fault(name: str) -> str:
     return f"+engine.env.FAKE_FAULT='{name}'"
 
 
+@pytest.mark.alone
 @pytest.mark.case("D14", "D8")
 def test_a_machine_that_throttles_within_every_boot_makes_no_verdict_and_says_where(line: Line):
     done = line.run("fake8", *FEW, "workload.repeats=2", "workload.max_tokens=32", fault("throttles:25"))
