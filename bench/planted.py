@@ -2,24 +2,25 @@
 
 Equal arms in duets of four pairs, slowdowns of 2, 4 and 8 % in duets of eight, acceptance shifts of 3 and 0.5 points in
 brackets. Each job is one run of `python -m campaign` in a folder of its own; a job that has its verdict is not run
-again, one that was interrupted is resumed, one that was void is run once more at the next start. `bench/planted.md` is
-written after every job. Nothing else may run on the machine meanwhile.
+again, one that was interrupted is resumed, one that was void is run once more at the next start. After every job its
+row is added to `bench/planted.jsonl`, to be committed, and `bench/planted.md` is written anew: another sitting, on
+another machine, goes on from there. Nothing else may run on the machine meanwhile.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from bench.planted_table import Row, render
+from bench.planted_rows import keep, kept, row_of
+from bench.planted_table import render
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs" / "bench"
+ROWS = ROOT / "bench" / "planted.jsonl"
 TABLE = ROOT / "bench" / "planted.md"
 EQUAL_DUETS = 10
 SLOWER_PCT = (2, 4, 8)
@@ -77,6 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(chosen: Sequence[Job]) -> int:
+    _write()
     left = [job for job in chosen if not _measured(job)]
     for number, job in enumerate(left, 1):
         _say(f"job {number}/{len(left)} {job.name}: planted {job.planted}")
@@ -102,23 +104,20 @@ def _runs(job: Job) -> list[Path]:
     return sorted((plan.parent for plan in job.folder.glob("*/plan.json")), key=lambda run: run.stat().st_mtime)
 
 
-def _result(run: Path) -> dict[str, Any] | None:
-    file = run / "result.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
-
-
 def _measured(job: Job) -> bool:
-    return any((found := _result(run)) is not None and found["exit_code"] in VERDICTS for run in _runs(job))
+    return any(row.job == job.name and row.exit_code in VERDICTS for row in kept(ROWS))
 
 
 def _stands(job: Job) -> str:
-    told = [("running or interrupted" if (r := _result(run)) is None else r["verdict"]) for run in _runs(job)]
-    return ", ".join(told) or "not begun"
+    told = [row.verdict for row in kept(ROWS) if row.job == job.name]
+    under_way = [run for run in _runs(job) if not (run / "result.json").is_file()]
+    return ", ".join([*told, *("running or interrupted" for _ in under_way)]) or "not begun"
 
 
 def _write() -> int:
-    rows = [Row(job.name, job.planted, tuple((run, _result(run)) for run in _runs(job))) for job in jobs()]
-    TABLE.write_text(render(rows), encoding="utf-8")
+    read = (row_of(job.name, job.planted, run) for job in jobs() for run in _runs(job))
+    keep(ROWS, [row for row in read if row is not None])
+    TABLE.write_text(render({job.name: job.planted for job in jobs()}, kept(ROWS)), encoding="utf-8")
     return 0
 
 
