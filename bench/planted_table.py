@@ -7,13 +7,13 @@ from bench.planted_rows import Row
 EQUAL_MAY_DIFFER = 3
 HEAD = """# Planted effects on the real engine
 
-Reference engine: vLLM 0.29.0, CPU build, float32, eager, toy models, two shared cores. Nothing here is a figure for a
-GPU. Written by `python -m bench.planted` from the rows of `planted.jsonl`. *Recorded* is what the planted overlay
+Reference engine: vLLM 0.29.0, CPU build, float32, eager, toy models, two shared cores. Nothing here is a figure for
+a GPU. Written by `python -m bench.planted` from the rows of `planted.jsonl`. *Recorded* is what the planted overlay
 itself wrote down: the time that it added to a step over the window's own time for one (the engine's decode seconds,
-wall clock), or the share of first draft tokens that it garbled, by 0.557 points for one per cent. That rate was seen once,
-with 3.38 % garbled (-1.88 pp, 5,736 of 8,280 against 5,686 of 8,437 drafts, run planted_shift-20261201-010649-a099): a
-garbled draft loses its token, and the drafts that then fill the gap are accepted more often than others. *Covered*: the
-recorded effect lies in the interval.
+wall clock), or the share of first draft tokens that it garbled, by 0.557 points for one per cent. That rate was
+seen once, with 3.38 % garbled (-1.88 pp, 5,736 of 8,280 against 5,686 of 8,437 drafts, run
+planted_shift-20261201-010649-a099): a garbled draft loses its token, and the drafts that then fill the gap are
+accepted more often than others. *Covered*: the recorded effect lies in the interval.
 
 | job | planted | recorded | estimated | interval | verdict | covered | boots | voids | run |
 |---|---|---|---|---|---|---|---|---|---|
