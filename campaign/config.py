@@ -166,7 +166,7 @@ class Workload:
     max_warm_up_requests: int = 12
     prefix_prompts: str | None = None  # share a prefix: asked on an emptied prefix cache, then on a full one
     prefix_rounds: int = 1  # of the full one
-    prefix_beside_tokens: int | None = None  # of a request that is under way whenever the cache is filled
+    prefix_beside: bool = False  # a request of max_model_len - K tokens is under way whenever the cache is filled
 
 
 @dataclass

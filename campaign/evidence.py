@@ -56,6 +56,12 @@ class DraftCounts:
         return tuple(100.0 * a / self.drafts for a in self.accepted) if self.drafts else ()
 
     @property
+    def kept_pp(self) -> float | None:
+        """Accepted tokens per drafted token over all positions, in points; None when nothing was drafted."""
+        drafted = self.drafts * len(self.accepted)
+        return 100.0 * sum(self.accepted) / drafted if drafted else None
+
+    @property
     def acceptance_length(self) -> float | None:
         """Tokens per draft step, 1 + accepted / drafts; None when nothing was drafted."""
         return 1.0 + sum(self.accepted) / self.drafts if self.drafts else None

@@ -26,7 +26,6 @@ RANGES: Mapping[str, tuple[float, float]] = {  # path -> smallest and largest, i
     "workload.warm_up_requests": (1, 10_000),
     "workload.max_warm_up_requests": (1, 10_000),
     "workload.prefix_rounds": (1, 100),
-    "workload.prefix_beside_tokens": (1, 10_000_000),
     "model.num_speculative_tokens": (0, 64),
     "model.synthetic_acceptance_length": (1, 65),
     "bracket.max_boots": (1, 1000),

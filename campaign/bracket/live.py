@@ -13,12 +13,12 @@ from campaign.bracket.bench import Bench
 from campaign.bracket.draft import ENDINGS, Draft, Ending, discarded
 from campaign.bracket.proof import as_the_other_arm_must, asked, facts, remarks, require, who_must_answer, wraps
 from campaign.bracket.questions import ask_all, prefix_metrics
-from campaign.engine import kv, local, spec, speculation, witness
+from campaign.engine import behaved, kv, local, spec, speculation, witness
 from campaign.engine.reports import Report, ask, places
 from campaign.errors import EngineFailedError
 from campaign.evidence import DraftCounts, KvFacts, WitnessRow
 from campaign.journal import dumps, write_json, write_text
-from campaign.names import DRAFT_COUNTERS, KV_TOKENS
+from campaign.names import DRAFT_COUNTERS, FILLED_BESIDE, KV_TOKENS
 from campaign.planning.plan import PlannedBoot
 from campaign.traffic.alternate import Side
 from campaign.traffic.answers import acceptance_metrics
@@ -30,6 +30,7 @@ from campaign.traffic.window import STREAM, Measured
 from verdict.words import Verdict, agreeing, number_of
 
 REPORT_DEADLINE_S = 15.0
+FITTING_BESIDE = "draft_kv_guard.tokens_fitting"  # of requests that fit, in batches with one at the drafter's limit
 
 
 @dataclass
@@ -121,6 +122,8 @@ def make_ready(live: Live) -> None:
         live.more = ask_all(bench, draft, client(live))
     live.engine.check()
     first, live.reports = live.reports, _ask_again(live, "window")
+    if bench.plan.campaign.workload.prefix_beside:
+        draft.facts[FILLED_BESIDE] = behaved.grown(FITTING_BESIDE, first, live.reports)
     require(_rows(bench, draft.boot, live.engine, first, live.reports, usual=False))
 
 

@@ -71,16 +71,22 @@ def _cold_and_warm(bench: Bench, draft: Draft, client: Client, found: dict[str, 
         return {}
     with draft.timed("prefix"):
         workload = bench.plan.campaign.workload
-        passes = Passes(workload.prefix_rounds, workload.prefix_beside_tokens)
+        passes = Passes(workload.prefix_rounds, _longest(draft) if workload.prefix_beside else None)
         facts, answers = ask_cold_and_warm(client, bench.prompts[PREFIX_SET], passes, bench.longest_silence_s)
     draft.facts[ACCEPTANCE_ESTIMATOR] = ON_A_FULL_CACHE
     by_prompt = {f"{PREFIX_SET}/{name}": counts for name, counts in facts.warm.counts.items()}
     return {
         "prefix": facts,
         "natural": pooled(by_prompt.values()),
-        "by_prompt": by_prompt,
+        "by_prompt": found["by_prompt"] | by_prompt,
         "answers": (*found["answers"], *answers),
     }
+
+
+def _longest(draft: Draft) -> int:
+    """Tokens of a prompt at which a request of a full drafter's length has no room for K drafts any more."""
+    assert draft.kv is not None
+    return draft.kv.max_model_len - draft.kv.draft_tokens
 
 
 def _checked_sets(bench: Bench) -> dict[str, tuple[Prompt, ...]]:

@@ -36,6 +36,13 @@ def _row(
     return WitnessRow(knob, "behaved", counter, _bounds_in_words(bounds), words, ok, ", ".join(map(str, told)))
 
 
+def grown(counter: str, before: Sequence[Report], after: Sequence[Report]) -> str:
+    """The largest growth of a counter in any process, as text; empty where none shows it."""
+    earlier = {report.place: report for report in before}
+    found = [over_window(counter, earlier.get(report.place), report) for report in after]
+    return max((f"{value:g}" for value in found if isinstance(value, float)), key=float, default="")
+
+
 def over_window(counter: str, before: Report | None, after: Report, *, usual: bool = False) -> float | str | None:
     """A counter's growth over the window: a number, a sentence when it cannot be told, None when it is not shown.
 

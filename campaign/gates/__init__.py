@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from campaign.gates.acceptance import Acceptance
 from campaign.gates.base import Gate, GateResult
+from campaign.gates.draft_rate import DraftRate
 from campaign.gates.korean import Korean
 from campaign.gates.kv import Kv
 from campaign.gates.no_difference import NoDifference
@@ -26,6 +27,7 @@ class Gates:
     outputs: Outputs | None = None
     prefix: Prefix | None = None
     acceptance: Acceptance | None = None
+    draft_rate: DraftRate | None = None
     ttft: Ttft | None = None
     step_rate: StepRate | None = None
     no_difference: NoDifference | None = None

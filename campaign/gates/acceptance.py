@@ -1,25 +1,21 @@
 """Are the candidate's drafts accepted as base's are, at every position?"""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 
 from campaign.evidence import BootRecord, DraftCounts, Evidence
 from campaign.gates import strata, warm
 from campaign.gates.base import GateResult
 from campaign.gates.chain import Together, chain, collapse, doubt, is_thin, same_length, totals
-from campaign.gates.claimed import judge_claim, label_of, unjudged
+from campaign.gates.claimed import label_of, unjudged
 from campaign.gates.footing import ARM_OF, boot_name, by_prompt, sound
+from campaign.gates.paired import judge_acceptance
 from campaign.names import ACCEPTANCE_ESTIMATOR, DRAFT_COUNTERS
-from verdict.claims import Claim
 from verdict.sentence import head
 from verdict.words import Verdict
 
 GATE = "acceptance"
 LABEL = "acceptance"
-CLAIMED_POSITION = re.compile(r"acceptance_pos(\d+)_pp")
-MEAN_DIGITS = 9  # of a mean over unequally many boots; equal rates must differ by exactly nothing
 PROVES_A_DRAFTER = 3  # draft tokens from which a length near 1 says that the drafter is useless (cases C5)
 
 
@@ -63,9 +59,9 @@ class Acceptance:
             or collapse(base, candidate, self.collapse_ratio, self.min_reached)
             or strata.collapsed(evidence, self.collapse_ratio, self.min_reached)
         )
+        found = judge_acceptance(GATE, LABEL, self.claim, evidence)
         if broken:
-            return GateResult(GATE, Verdict.FAIL, head(Verdict.FAIL, LABEL) + broken, details, numbers)
-        found = self._claimed(evidence)
+            return _broken(found, broken, details, numbers)
         if found.verdict is Verdict.PASS and (open_ := self._doubted(evidence, base, candidate)):
             found = unjudged(GATE, LABEL, f"{open_}; more boots are more repeats: ask more or longer prompts")
         if found.verdict is Verdict.FAIL and (why := warm.follows(evidence)):
@@ -92,34 +88,13 @@ class Acceptance:
         )
         return f"drafter ineffective: {', '.join(found)}{nothing}"
 
-    def _claimed(self, evidence: Evidence) -> GateResult:
-        claim = evidence.claims.get(self.claim)
-        if claim is None:
-            return unjudged(GATE, LABEL, f"no claim is registered as {self.claim}")
-        differences = paired_differences(evidence, claim)
-        if len(differences) >= 2:
-            return judge_claim(GATE, claim, evidence, differences)
-        alone = judge_claim(GATE, claim, evidence)
-        return replace(alone, details=("without the spread of the prompts: no counters a prompt", *alone.details))
 
-
-def paired_differences(evidence: Evidence, claim: Claim) -> list[float]:
-    """Candidate less base in points, a prompt each, of rates averaged over boots (statistics.md section 1.8)."""
-    found = CLAIMED_POSITION.fullmatch(claim.metric)
-    if found is None:
-        return []
-    base, candidate = (_prompt_rates(evidence, letter, int(found[1])) for letter in "AB")
-    return [round(candidate[prompt] - base[prompt], MEAN_DIGITS) for prompt in sorted(base.keys() & candidate.keys())]
-
-
-def _prompt_rates(evidence: Evidence, letter: str, position: int) -> dict[str, float]:
-    rates: dict[str, list[float]] = {}
-    for boot in sound(evidence, letter):
-        for prompt, counts in boot.by_prompt.items():
-            found = counts.rates_pp()
-            if len(found) >= position:
-                rates.setdefault(prompt, []).append(found[position - 1])
-    return {prompt: fmean(found) for prompt, found in rates.items()}
+def _broken(claimed: GateResult, why: str, details: tuple[str, ...], numbers: dict[str, float]) -> GateResult:
+    """A collapse is the verdict, at whatever look; the claim's numbers and interval stand beside it."""
+    by_itself = f"the claim by itself: {' '.join(claimed.line.split())}"
+    line = head(Verdict.FAIL, LABEL) + why
+    every = (by_itself, *claimed.details, *details)
+    return GateResult(GATE, Verdict.FAIL, line, every, numbers | claimed.numbers)
 
 
 def _no_drafts(evidence: Evidence) -> str:
@@ -154,7 +129,9 @@ def _on_other_text(evidence: Evidence) -> Iterator[str]:
 
 def _totals(evidence: Evidence, letter: str) -> Together | None:
     """The natural-length counters of all boots of an arm together."""
-    return totals(boot.natural for boot in sound(evidence, letter) if boot.natural)
+    boots = [boot for boot in sound(evidence, letter) if boot.natural]
+    rounds = max((boot.prefix.warm.rounds for boot in boots if boot.prefix), default=1)
+    return totals((boot.natural for boot in boots if boot.natural), rounds)
 
 
 def _position_lines(base: Together, candidate: Together, min_reached: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from campaign.gates.footing import boot_name, incomplete, sound, voided
 from campaign.gates.spread import spoiled
 from campaign.gates.within import at_length
 from campaign.names import (
+    DRAFT_ACCEPTANCE_PP,
     SPEED,
     STEP_PER_S,
     TOK_PER_S,
@@ -34,6 +35,7 @@ LABELS = {
     TTFT_MEDIAN_S: "TTFT",
     TTFT_COLD_S: "TTFT cold",
     TTFT_WARM_S: "TTFT warm",
+    DRAFT_ACCEPTANCE_PP: "accept all",
 }
 
 

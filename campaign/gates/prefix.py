@@ -7,8 +7,9 @@ from statistics import median
 from campaign.evidence import BootRecord, Evidence, PrefixFacts, PrefixPass
 from campaign.gates import warm
 from campaign.gates.base import GateResult
-from campaign.gates.claimed import unjudged
+from campaign.gates.claimed import logic_only, unjudged
 from campaign.gates.footing import ARM_OF, boot_name, has_prefix_cache, incomplete, sound
+from campaign.names import FILLED_BESIDE, TTFT_WARM_S
 from verdict.sentence import head
 from verdict.words import Verdict
 
@@ -40,15 +41,19 @@ class Prefix:
         boots = [(boot, boot.prefix) for boot in sound(evidence) if boot.prefix]
         if len(boots) < len(sound(evidence)):
             return unjudged(GATE, LABEL, "no prompts with a shared prefix were asked; set workload=shared_prefix")
-        verdict, text = next(self._reasons(boots), (Verdict.PASS, _shares(evidence)))
+        mark = logic_only(evidence, TTFT_WARM_S)
+        verdict, text = next(self._reasons(boots, f" ({mark})" if mark else ""), (Verdict.PASS, _shares(evidence)))
         details = tuple(_told(boots))
         return GateResult(GATE, verdict, head(verdict, LABEL) + text, details, _numbers(evidence))
 
-    def _reasons(self, boots: list[tuple[BootRecord, PrefixFacts]]) -> Iterator[Word]:
-        for boot, facts in boots:
-            yield from self._unfit(f"boot {boot_name(boot)} ({ARM_OF[boot.letter]})", boot, facts)
-        for boot, facts in boots:
-            yield from self._engaged(f"boot {boot_name(boot)} ({ARM_OF[boot.letter]})", boot, facts)
+    def _reasons(self, boots: list[tuple[BootRecord, PrefixFacts]], mark: str) -> Iterator[Word]:
+        named = [(f"boot {boot_name(boot)} ({ARM_OF[boot.letter]})", boot, facts) for boot, facts in boots]
+        for where, boot, facts in named:
+            yield from self._unfit(where, boot, facts)
+        for where, boot, facts in named:
+            yield from self._engaged(where, boot, facts, mark)
+        for where, boot, facts in named:
+            yield from _not_reached(where, boot, facts)
 
     def _unfit(self, where: str, boot: BootRecord, facts: PrefixFacts) -> Iterator[Word]:
         """Counters that contradict themselves, and a prefix that is too short to be hit."""
@@ -63,7 +68,7 @@ class Prefix:
                 f"of {block} ({self.min_blocks * block} tokens): hits of 0 would not say that the cache is off",
             )
 
-    def _engaged(self, where: str, boot: BootRecord, facts: PrefixFacts) -> Iterator[Word]:
+    def _engaged(self, where: str, boot: BootRecord, facts: PrefixFacts, mark: str) -> Iterator[Word]:
         """Whether hits are there where they should be, and nowhere else."""
         on, seen = has_prefix_cache(boot.facts), facts.warm.hits or 0
         if (facts.cold.hit_pct or 0.0) > self.cold_pct:
@@ -78,7 +83,7 @@ class Prefix:
                 f"{where}: prefix caching is off by the engine's configuration, and {seen} tokens hit",
             )
         if on and not seen:
-            yield self._without_hits(where, facts)
+            yield self._without_hits(where, facts, mark)
         block = boot.kv.block_size if boot.kv else 0
         wanted, hit = _could_hit(facts, block), sum(facts.warm.hits_of.values())
         if on and hit < self.least_pct / 100 * wanted:
@@ -88,16 +93,35 @@ class Prefix:
                 f"{self.least_pct:g} %: what prompts show that were computed is nothing of a cache",
             )
 
-    def _without_hits(self, where: str, facts: PrefixFacts) -> Word:
+    def _without_hits(self, where: str, facts: PrefixFacts, mark: str) -> Word:
         """No counted hit: off after all, or counters that are not wired while the cache works."""
         cold_s, warm_s = (median(one.ttft_s.values()) for one in (facts.cold, facts.warm))
-        times = f"first tokens after {1e3 * cold_s:.1f} ms cold and {1e3 * warm_s:.1f} ms warm"
+        times = f"first tokens after {1e3 * cold_s:.1f} ms cold and {1e3 * warm_s:.1f} ms warm{mark}"
         counted = (
             "no counter of hits" if facts.warm.hits is None else f"0 hits of {facts.warm.queries} tokens looked up"
         )
         if warm_s < (1 - self.faster_pct / 100) * cold_s:
             return Verdict.INCONCLUSIVE, f"{where}: two kinds of evidence disagree: {counted}, but {times}"
         return Verdict.INVALID, f"{where}: knob not engaged: prefix caching resolves to on, with {counted}, and {times}"
+
+
+def _not_reached(where: str, boot: BootRecord, facts: PrefixFacts) -> Iterator[Word]:
+    """A cache that was to be filled beside a request at the drafter's limit, and nothing counts that it was."""
+    counted = boot.facts.get(FILLED_BESIDE)
+    if counted is None or not has_prefix_cache(boot.facts):
+        return
+    if not counted:
+        yield (
+            Verdict.INCONCLUSIVE,
+            f"{where}: nothing counts what was prefilled beside a request at the drafter's limit; stage overlay "
+            "draft_kv_guard, its knob at 0 for the engine as it is",
+        )
+    elif float(counted) < facts.shared_tokens:
+        yield (
+            Verdict.INCONCLUSIVE,
+            f"{where}: {float(counted):g} tokens were prefilled beside a request at the drafter's limit, wanted at "
+            f"least {facts.shared_tokens}, the shared prefix: the long request ended too soon, or is below the limit",
+        )
 
 
 def contradiction(one: PrefixPass) -> str:

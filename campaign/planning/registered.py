@@ -2,13 +2,22 @@
 
 from campaign.config import Campaign, ClaimConfig, ClaimKindName
 from campaign.errors import ConfigError
-from campaign.names import acceptance_pp
+from campaign.names import DRAFT_ACCEPTANCE_PP, acceptance_pp
 from verdict.claims import Claim, ClaimKind, Direction
 from verdict.errors import VerdictError
 from verdict.fit import Scale
 
 LOWER_IS_BETTER = ("ttft_median_s", "ttft_cold_s", "ttft_warm_s", "tpot_s")
-METRICS = ("step_per_s", "tok_per_s", "tpot_s", "ttft_median_s", "ttft_cold_s", "ttft_warm_s", "acceptance_length")
+METRICS = (
+    "step_per_s",
+    "tok_per_s",
+    "tpot_s",
+    "ttft_median_s",
+    "ttft_cold_s",
+    "ttft_warm_s",
+    "acceptance_length",
+    DRAFT_ACCEPTANCE_PP,
+)
 
 
 def registered(campaign: Campaign) -> dict[str, Claim]:

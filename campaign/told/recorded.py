@@ -15,9 +15,9 @@ from campaign.bracket.looks import Outcome
 from campaign.errors import ConfigError
 from campaign.evidence import BootRecord, Evidence
 from campaign.gates import sittings, synthetic
-from campaign.gates.acceptance import paired_differences
 from campaign.gates.base import GateResult
 from campaign.gates.footing import sound
+from campaign.gates.paired import paired_differences
 from campaign.gates.step_rate import decode_tokens
 from campaign.gates.within import drift_limit_ln
 from campaign.journal import write_json

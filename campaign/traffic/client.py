@@ -77,9 +77,9 @@ class Client:
         """A GET. Raises EngineFailedError unless it answers 200."""
         return self._plain("GET", path, timeout_s)
 
-    def post(self, path: str, timeout_s: float) -> None:
-        """A POST without a body, to a route that does something. Raises EngineFailedError unless it answers 200."""
-        self._plain("POST", path, timeout_s)
+    def post(self, path: str, timeout_s: float) -> str:
+        """A POST without a body, to a route that does something: what it answers. Raises as get_text."""
+        return self._plain("POST", path, timeout_s)
 
     def _plain(self, method: str, path: str, timeout_s: float) -> str:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)

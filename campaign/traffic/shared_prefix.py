@@ -9,6 +9,7 @@ whole, or not at all, then leaves the prompt's blocks without draft KV (vLLM 0.2
 vllm/v1/worker/gpu_model_runner.py: any request within K + 1 tokens of the drafter's longest).
 """
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice, takewhile
 from statistics import fmean
 
+from campaign.errors import EngineFailedError
 from campaign.evidence import Answer, DraftCounts, PrefixFacts, PrefixPass, pooled
 from campaign.names import PREFIX_COLD, PREFIX_WARM
 from campaign.prompting.checks import Prompt
@@ -25,6 +27,7 @@ from campaign.traffic.client import Ask, Client
 from campaign.traffic.metrics import Counters
 
 RESET = "/reset_prefix_cache"
+RESET_TRIES, RESET_PAUSE_S = 20, 0.05  # blocks of a request that has just ended are free a step later
 HEAD_START_S = 0.03  # of the long request: its prompt takes longer than that
 BESIDE_TOKENS = 5  # that the long request generates: its own steps leave the others' drafts out too
 Asked = list[tuple[Prompt, Counted]]
@@ -46,14 +49,39 @@ def ask_cold_and_warm(
     Raises EngineFailedError where the engine is gone or has no such route.
     """
     rendered = [_rendered(client, prompt, timeout_s) for prompt in prompts]
-    cold = [(p, step_by_step(client, p, timeout_s, lambda: client.post(RESET, timeout_s))) for p in prompts]
-    client.post(RESET, timeout_s)
+    cold = [(p, step_by_step(client, p, timeout_s, lambda: empty_the_cache(client, timeout_s))) for p in prompts]
+    empty_the_cache(client, timeout_s)
     for prompt, ids in zip(prompts, rendered, strict=True):
         with _beside(client, ids, passes.beside_tokens, timeout_s):
             client.stream(prompt, _ask(prompt, timeout_s))
     warm = [(p, step_by_step(client, p, timeout_s)) for _ in range(passes.rounds) for p in prompts]
     facts = PrefixFacts(shared_tokens(rendered), counted(cold), counted(warm))
     return facts, (*_answers(PREFIX_COLD, prompts, cold), *_answers(PREFIX_WARM, prompts, warm))
+
+
+def empty_the_cache(client: Client, timeout_s: float) -> None:
+    """The prefix cache reset. A 200 alone says nothing: the answer must not say that it was not done.
+
+    Raises EngineFailedError where the engine is gone, has no such route, or keeps saying that it did not.
+    """
+    for _ in range(RESET_TRIES):
+        answer = client.post(RESET, timeout_s)
+        if _was_done(answer):
+            return
+        time.sleep(RESET_PAUSE_S)
+    raise EngineFailedError(
+        f"POST {RESET} answered {answer[:200]} {RESET_TRIES} times: the prefix cache was not emptied, so no pass is "
+        "cold; a request of somebody else that still holds blocks does this"
+    )
+
+
+def _was_done(answer: str) -> bool:
+    """vLLM 0.29.0 answers with nothing, or with its success."""
+    try:
+        found = json.loads(answer or "{}")
+    except ValueError:
+        return True
+    return not isinstance(found, dict) or found.get("success", True) is True
 
 
 def shared_tokens(rendered: Sequence[Sequence[int]]) -> int:

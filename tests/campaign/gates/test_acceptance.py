@@ -4,8 +4,9 @@ import pytest
 from numpy.random import default_rng
 
 from campaign.evidence import DraftCounts
-from campaign.gates.acceptance import Acceptance, paired_differences
+from campaign.gates.acceptance import Acceptance
 from campaign.gates.chain import collapse, totals
+from campaign.gates.paired import paired_differences
 from campaign.names import acceptance_pp
 from tests.fakes.evidence import acceptance, bracket, died, drafts, speculating
 from verdict.words import Verdict

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from campaign.evidence import PrefixFacts, PrefixPass
 from campaign.gates.prefix import Prefix, lost_units
+from campaign.names import FILLED_BESIDE
 from tests.fakes.evidence import bracket, died, kv
 from verdict.words import Verdict
 
@@ -174,3 +175,28 @@ def test_a_full_cache_that_holds_little_of_the_prefix_shows_nothing_of_its_hits(
     assert found.verdict is word
     if word is Verdict.INCONCLUSIVE:
         assert f"warm pass: {2 * hits} of 896 tokens of the shared prefix were hit, wanted at least 50 %" in found.line
+
+
+@pytest.mark.parametrize(
+    ("counted", "verdict", "words"),
+    [
+        ({}, Verdict.PASS, "cold -> warm"),
+        ({FILLED_BESIDE: "468"}, Verdict.PASS, "cold -> warm"),
+        ({FILLED_BESIDE: "467"}, Verdict.INCONCLUSIVE, "467 tokens were prefilled beside a request at the drafter's"),
+        (
+            {FILLED_BESIDE: ""},
+            Verdict.INCONCLUSIVE,
+            "nothing counts what was prefilled beside a request at the drafter's",
+        ),
+    ],
+    ids=["filled alone", "reached", "over too soon", "not counted"],
+)
+def test_a_cache_that_was_to_be_filled_beside_a_long_request_must_be_shown_to_be(counted, verdict, words):
+    found = check(resolved=ON | counted)
+    assert found.verdict is verdict
+    assert words in found.line
+
+
+def test_times_of_an_interpreter_carry_their_label_here_too():
+    found = check(facts(one(ttft_s=0.8), one(ttft_s=5.5)), logic_only="an interpreter")
+    assert found.line.endswith("first tokens after 5500.0 ms cold and 800.0 ms warm (logic only (an interpreter))")

@@ -4,8 +4,10 @@ import pytest
 
 from campaign.evidence import DraftCounts, PrefixFacts, PrefixPass
 from campaign.gates.acceptance import Acceptance
+from campaign.gates.draft_rate import DraftRate
+from campaign.gates.paired import paired_differences
 from campaign.gates.ttft import Ttft
-from campaign.names import TTFT_WARM_S
+from campaign.names import DRAFT_ACCEPTANCE_PP, TTFT_WARM_S
 from tests.fakes.evidence import acceptance, bracket, drafts, speculating
 from verdict.claims import Claim, ClaimKind, Direction
 from verdict.fit import Scale
@@ -13,6 +15,7 @@ from verdict.words import Verdict
 
 COLD = drafts(435, 79, 40, 20, 10)
 STARVED = drafts(180, 5, 0, 0, 0)
+ALL = Claim("draft_rate", DRAFT_ACCEPTANCE_PP, ClaimKind.equivalence, 0.5, Scale.LINEAR, Direction.TWO_SIDED)
 FASTER = Claim("ttft", TTFT_WARM_S, ClaimKind.superiority, 0.0, Scale.LOG, Direction.LOWER)
 
 
@@ -103,3 +106,37 @@ def test_the_gain_of_an_interpreted_engine_is_no_gain():
 def test_without_its_claim_it_is_not_judged():
     found = Ttft().check(bracket(base=arm(COLD), candidate=arm(COLD)))
     assert (found.verdict, "no claim is registered as ttft" in found.line) == (Verdict.INCONCLUSIVE, True)
+
+
+def test_a_collapse_carries_the_numbers_and_the_interval_of_the_claim_beside_it():
+    found = check(STARVED)
+    assert found.verdict is Verdict.FAIL
+    assert "acceptance collapses with the hit share" in found.line
+    assert found.details[0].startswith("the claim by itself: FAIL accept pos1 -25.50 pp")
+    assert found.numbers["effect_pp"] == pytest.approx(-25.5)
+    assert found.judgement is None  # so that a PASS of an earlier look does not outlive it (bracket/looks.py)
+
+
+def test_a_loss_behind_the_first_position_that_is_no_collapse_fails_the_claim_on_all_positions():
+    weaker = drafts(435, 60, 28, 12, 6)  # at no position under half of its own cold pass
+    arms = {"base": arm(COLD), "candidate": arm(weaker, hits=448)}
+    evidence = bracket(claims=(acceptance(), ALL), **arms)
+    assert Acceptance().check(evidence).verdict is Verdict.PASS
+    found = DraftRate().check(evidence)
+    assert found.verdict is Verdict.FAIL
+    assert found.line.startswith("FAIL          accept all  -0.86 pp")
+    assert found.numbers["effect_pp"] == pytest.approx(100 * (541 - 584) / 5000)
+
+
+def test_the_warm_prompts_alone_are_what_acceptance_is_claimed_on():
+    both = {"quality/q0": drafts(100), "prefix/p0": drafts(500), "prefix/p1": drafts(700)}
+    boots = {"base": arm(COLD) | {"by_prompt": both}, "candidate": arm(COLD) | {"by_prompt": both}}
+    assert paired_differences(bracket(**boots), acceptance()) == [0.0, 0.0]
+
+
+def test_the_rounds_of_the_warm_pass_are_no_new_drafts():
+    few, low = DraftCounts(40, (40, 30, 20, 10, 5)), DraftCounts(40, (40, 12, 8, 4, 2))
+    arms = {"base": arm(few, few, rounds=20), "candidate": arm(low, few, hits=448, rounds=20)}
+    found = Acceptance(min_reached=1).check(bracket(claims=(acceptance(),), **arms))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "neither shown nor excluded" in found.line

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from campaign.errors import EngineFailedError
 from campaign.prompting.checks import Prompt
+from campaign.traffic import shared_prefix
 from campaign.traffic.client import Client
-from campaign.traffic.shared_prefix import Passes, ask_cold_and_warm, shared_tokens
+from campaign.traffic.shared_prefix import Passes, ask_cold_and_warm, empty_the_cache, shared_tokens
 from tests.fakes.streams import Drafting, Piece, Reply, serving
 
 PROMPTS = tuple(Prompt(f"p{i}", "prefix", None, f"글 {i}", 8) for i in range(2))
@@ -63,6 +65,28 @@ def test_while_the_cache_is_filled_a_long_request_is_under_way_beside_each_promp
     long = (2043, [40, 3, 2], 5, True)
     assert asked[:2] + asked[-2:] == ["0", "1", "0", "1"]
     assert [asked[2:4], asked[4:6]] == [[long, "0"], [long, "1"]]
+
+
+@pytest.mark.parametrize(
+    ("answers", "raises"),
+    [(["{}"], False), ([""], False), (['{"success": true}'], False),
+     (['{"success": false}', '{"success": true}'], False), (['{"success": false}'], True)],
+    ids=["says nothing", "empty", "done", "done a step later", "never done"],
+)  # fmt: skip
+def test_a_reset_counts_only_where_the_engine_does_not_say_that_it_was_not_done(answers, raises, monkeypatch):
+    monkeypatch.setattr(shared_prefix, "RESET_PAUSE_S", 0)
+    left = list(answers)
+
+    def answer(_: dict[str, Any]) -> Reply:
+        return Reply.of((left.pop(0) if len(left) > 1 else left[0]).encode())
+
+    with serving(answer, {}) as server:
+        client = Client(server.url, "m")
+        if raises:
+            with pytest.raises(EngineFailedError, match="was not emptied, so no pass is cold"):
+                empty_the_cache(client, 10.0)
+        else:
+            empty_the_cache(client, 10.0)
 
 
 TOKENS, TAILS = st.lists(st.integers(0, 5), max_size=12), st.lists(st.integers(6, 9), min_size=1, max_size=6)
