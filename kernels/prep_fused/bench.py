@@ -89,6 +89,7 @@ def on_the_device(stand: Stand, device: torch.device) -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Measure what can be measured here, and say what cannot."""
     stand = _arguments(words)
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # said, so that Triton 3.9 does not ask; no float here
     print(f"prep_fused, {stand}")
     if os.environ.get("TRITON_INTERPRET") == "1":
         print("Triton's interpreter runs here: nothing is measured, its times say nothing of a device")
