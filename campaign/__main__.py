@@ -2,11 +2,16 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from campaign import manual
 from campaign.engine import signals
 from campaign.errors import Boundary, ConfigError, ExitCode
+
+if TYPE_CHECKING:
+    from campaign.config import Campaign
 
 
 def main(arguments: list[str]) -> int:
@@ -50,13 +55,29 @@ def _look_into(files: tuple[Path, ...], as_json: bool) -> ExitCode:
 
 
 def _with_config(verb: str, overrides: list[str]) -> ExitCode:
-    from campaign import console, door
+    from campaign import door, phases
+
+    composed = door.compose(overrides)
+    if composed is None:  # hydra answered by itself (--cfg, --info)
+        return ExitCode.PASS
+    campaigns = phases.of(composed, overrides)
+    if verb == "boot":
+        return _one(verb, campaigns[0])
+    code = ExitCode.PASS
+    for at, campaign in enumerate(campaigns):
+        code = _one(verb, campaign)
+        if code is not ExitCode.PASS:
+            _say_not_begun(campaigns[at + 1 :], campaign, code)
+            break
+    return code
+
+
+def _one(verb: str, campaign: "Campaign") -> ExitCode:
+    """One run, or one probe."""
+    from campaign import console
     from campaign.planning.plan import make, new_run_id
 
-    campaign = door.compose(overrides)
-    if campaign is None:  # hydra answered by itself (--cfg, --info)
-        return ExitCode.PASS
-    plan = make(campaign, new_run_id(campaign.name))
+    plan = make(campaign, new_run_id("-".join(filter(None, (campaign.name, campaign.phase)))))
     if verb == "boot" and campaign.arm not in plan.arms:
         raise ConfigError(f"arm={campaign.arm}: experiment {campaign.name} has {', '.join(plan.arms)}")
     console.show(console.format_strays(plan, os.environ))
@@ -66,6 +87,14 @@ def _with_config(verb: str, overrides: list[str]) -> ExitCode:
     from campaign import verbs
 
     return verbs.probe(plan) if verb == "boot" else verbs.run(plan)
+
+
+def _say_not_begun(left: "Sequence[Campaign]", ended: "Campaign", code: ExitCode) -> None:
+    from campaign import console
+
+    if left:
+        names = ", ".join(f"phase {campaign.phase}" for campaign in left)
+        console.show(f"{names} not begun: phase {ended.phase} ended with {code.name} ({int(code)})")
 
 
 if __name__ == "__main__":

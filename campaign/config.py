@@ -15,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from campaign.brackets import Bracket, planned_looks
 from campaign.errors import ConfigError
+from campaign.expectations import Exp8Expectation, SharedPrefixExpectation
 from campaign.gates import Gates
 from campaign.limits import check
 
@@ -83,22 +84,6 @@ class ClaimConfig:
     margin_pp: float | None = None
     ceiling_pct: float | None = None
     expect_pct: Any = None  # [low, high]; Any, because a typed list cannot hold an interpolation
-
-
-@dataclass
-class Exp8Expectation:
-    """What EXP-8 claims on this engine: the fleet's 7..12 % of step time belongs to the fleet's engine."""
-
-    gate_pct: float = 0.0
-    ceiling_pct: float | None = None
-    expect_pct: Any = None  # [low, high]; Any, because a typed list cannot hold an interpolation
-
-
-@dataclass
-class SharedPrefixExpectation:
-    """What the prefix-cache experiment needs of this engine."""
-
-    block_size: int | None = None  # tokens; null is the engine's own
 
 
 @dataclass
@@ -195,6 +180,14 @@ class Host:
 
 
 @dataclass
+class Phase:
+    """One run of an experiment that has several: what it changes, by the path of each value."""
+
+    name: str = MISSING
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Campaign:
     """One experiment, ready to run."""
 
@@ -210,6 +203,8 @@ class Campaign:
     gates: Gates = field(default_factory=Gates)
     tracking: Tracking = field(default_factory=Tracking)
     host: Host = field(default_factory=Host)
+    phases: list[Phase] = field(default_factory=list)  # runs one after another, each only where the one before passed
+    phase: str | None = None  # only this one
     arm: str = "candidate"  # which arm `boot` starts
     dry_run: bool = False
     origins: Origins = field(default_factory=Origins)  # not for people to write

@@ -144,6 +144,16 @@ class WitnessRow:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What an overlay said of itself in one of the engine's processes: counters over the window, state after."""
+
+    overlay: str
+    place: str  # "Worker 0"
+    grown: dict[str, float] = field(default_factory=dict)  # by the counter's own name
+    state: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class BootRecord:
     """One boot, the datum of the bracket."""
 
@@ -168,6 +178,7 @@ class BootRecord:
     again: tuple[Again, ...] = ()  # prompts whose answers part, asked once more with log probabilities
     session: int = 0  # which sitting it ran in (gates/sittings.py); of a record of several hosts, which one
     prefix: PrefixFacts | None = None  # of a workload with a shared prefix
+    shown: tuple[Shown, ...] = ()  # by its overlays
 
 
 @dataclass(frozen=True)

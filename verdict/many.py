@@ -163,7 +163,49 @@ def contrasts(values: Sequence[float], letters: str, *, scale: Scale, level: flo
 
     Raises VerdictError where an effect cannot be told from the drift, or no degree of freedom is left.
     """
-    names = sorted(set(letters) - {BASE})
+    fitted = _fitted(values, letters, scale)
+    found = [fitted.combined({name: 1.0}, scale, level) for name in fitted.names]
+    p_holm = holm([p for _, p in found])
+    return tuple(
+        Contrast(name, bar, p, adjusted) for name, (bar, p), adjusted in zip(fitted.names, found, p_holm, strict=True)
+    )
+
+
+def interaction(
+    values: Sequence[float], letters: str, *, both: str, parts: tuple[str, str], scale: Scale, level: float = 0.95
+) -> Contrast:
+    """What two changes together add to the sum of each alone: both - part - part, on the fitted scale; 0 is additive.
+
+    For LOG a ratio of ratios, in per cent. It is one planned question, so its p is not adjusted. Raises VerdictError as
+    `contrasts` does, and for a letter that the bracket does not have.
+    """
+    fitted = _fitted(values, letters, scale)
+    if missing := {both, *parts} - set(fitted.names):
+        raise VerdictError(f"no candidate {', '.join(sorted(missing))} in {letters}; it has {', '.join(fitted.names)}")
+    bar, p = fitted.combined({both: 1.0, parts[0]: -1.0, parts[1]: -1.0}, scale, level)
+    return Contrast(f"{both}-{parts[0]}-{parts[1]}", bar, p, p)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A bracket of several candidates, fitted: the effect of each against base, and their covariance [K, K]."""
+
+    names: tuple[str, ...]
+    deltas: FloatArray
+    covariance: FloatArray
+    df: int
+
+    def combined(self, weights: Mapping[str, float], scale: Scale, level: float) -> tuple[Interval, float]:
+        """A weighted sum of effects with its interval, and its two-sided p against 0."""
+        w = np.array([weights.get(name, 0.0) for name in self.names])
+        delta, se = float(w @ self.deltas), sqrt(max(0.0, float(w @ self.covariance @ w)))
+        reach = two_sided_t(level, self.df) * se
+        bar = Interval(scale.effect(delta - reach), scale.effect(delta + reach), level, scale.effect(delta))
+        return bar, _two_sided(delta, se, self.df)
+
+
+def _fitted(values: Sequence[float], letters: str, scale: Scale) -> _Fitted:
+    names = tuple(sorted(set(letters) - {BASE}))
     if BASE not in letters or not names or len(values) != len(letters):
         raise VerdictError(f"wanted a reading a boot, base A and candidates B, C, ...; found {len(values)}, {letters}")
     matrix = _matrix(letters, names)
@@ -175,15 +217,8 @@ def contrasts(values: Sequence[float], letters: str, *, scale: Scale, level: flo
     rest, df = y - matrix @ coefficients, len(y) - matrix.shape[1]
     if df < 1:
         raise VerdictError(f"{letters} leaves no residual degree of freedom for {len(names)} candidates; boot more")
-    errors = [sqrt(float(rest @ rest) / df * float(factor[i, i])) for i in range(len(names))]
-    deltas = coefficients[: len(names)].tolist()
-    p = [_two_sided(delta, se, df) for delta, se in zip(deltas, errors, strict=True)]
-    t = two_sided_t(level, df)
-    bars = [
-        Interval(scale.effect(delta - t * se), scale.effect(delta + t * se), level, scale.effect(delta))
-        for delta, se in zip(deltas, errors, strict=True)
-    ]
-    return tuple(Contrast(*row) for row in zip(names, bars, p, holm(p), strict=True))
+    k, s2 = len(names), float(rest @ rest) / df
+    return _Fitted(names, coefficients[:k], s2 * factor[:k, :k], df)
 
 
 def _matrix(letters: str, names: Sequence[str]) -> FloatArray:

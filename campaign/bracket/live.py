@@ -147,6 +147,7 @@ def finish(live: Live, measured: Measured) -> None:
     draft.witness = _rows(bench, draft.boot, live.engine, before, after)
     require(draft.witness)
     draft.facts |= as_the_other_arm_must(bench.plan.arms, draft.boot.arm, before, after)
+    more["shown"] = behaved.shown(before, after)
     metrics = {
         **measured.metrics,
         **acceptance_metrics(more["natural"]),

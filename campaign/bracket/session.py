@@ -25,7 +25,7 @@ from verdict.voids import outer_pairs
 BROKEN = ("failed", "invalid")
 NO_DATA: dict[str, Any] = {  # of a boot that was not what was asked: no number may be made of it
     "metrics": {}, "natural": None, "by_prompt": {}, "counted": {}, "window": None, "answers": (), "again": (),
-    "prefix": None,
+    "prefix": None, "shown": (),
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from campaign.engine.reports import Place, Report
-from campaign.evidence import WitnessRow
+from campaign.evidence import Shown, WitnessRow
 
 MAX_SUFFIX = "_max"
 Bounds = Mapping[str, float]
@@ -41,6 +41,34 @@ def grown(counter: str, before: Sequence[Report], after: Sequence[Report]) -> st
     earlier = {report.place: report for report in before}
     found = [over_window(counter, earlier.get(report.place), report) for report in after]
     return max((f"{value:g}" for value in found if isinstance(value, float)), key=float, default="")
+
+
+def shown(before: Sequence[Report], after: Sequence[Report]) -> tuple[Shown, ...]:
+    """What each overlay says of itself, a process each: how far its counters grew, and its state as text."""
+    earlier = {report.place: report for report in before}
+    return tuple(_shown(name, earlier.get(report.place), report) for report in after for name in _overlays(report))
+
+
+def _overlays(report: Report) -> list[str]:
+    counting = {counter.partition(".")[0] for counter in report.section("behaved") if "." in counter}
+    return sorted(counting | report.section("overlays").keys())
+
+
+def _shown(overlay: str, before: Report | None, after: Report) -> Shown:
+    own = {key.partition(".")[2]: key for key in after.section("behaved") if key.startswith(f"{overlay}.")}
+    found = {name: _grown_or_told(key, before, after) for name, key in own.items()}
+    state = after.section("overlays").get(overlay)
+    told = {str(name): str(value) for name, value in state.items()} if isinstance(state, dict) else {}
+    broken = {name: value for name, value in found.items() if isinstance(value, str)}
+    counted = {name: value for name, value in found.items() if isinstance(value, float)}
+    return Shown(overlay, " ".join(map(str, after.place)), counted, told | broken)
+
+
+def _grown_or_told(counter: str, before: Report | None, after: Report) -> float | str | None:
+    """Its growth; where it is no number (a counter that could not be read shows its error), what it says."""
+    values = [report.section("behaved").get(counter, 0) for report in (before, after) if report is not None]
+    plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return over_window(counter, before, after) if plain else str(values[-1])
 
 
 def over_window(counter: str, before: Report | None, after: Report, *, usual: bool = False) -> float | str | None:

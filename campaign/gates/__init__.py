@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from campaign.gates.acceptance import Acceptance
 from campaign.gates.base import Gate, GateResult
 from campaign.gates.draft_rate import DraftRate
+from campaign.gates.fused import Fused
 from campaign.gates.korean import Korean
 from campaign.gates.kv import Kv
 from campaign.gates.no_difference import NoDifference
@@ -22,6 +23,7 @@ class Gates:
     """Which gates are on. A gate is its own configuration: its fields are its limits."""
 
     kv: Kv | None = None
+    fused: Fused | None = None
     quality: Quality | None = None
     korean: Korean | None = None
     outputs: Outputs | None = None

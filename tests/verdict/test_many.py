@@ -1,13 +1,14 @@
 """Many claims at once: adjusted p-values against the vectors, verdicts made again from them, the best of several."""
 
 import json
-from math import exp, log
+from math import exp, expm1, log
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.api import OLS
 from statsmodels.stats.multitest import multipletests
 
 from verdict.claims import Claim, ClaimKind, Direction, Judgement, judge
@@ -15,7 +16,17 @@ from verdict.errors import VerdictError
 from verdict.fit import Scale, fit
 from verdict.interval import interval
 from verdict.looks import planned
-from verdict.many import Correction, among_many, benjamini_hochberg, best, confirmed, contrasts, holm, p_values
+from verdict.many import (
+    Correction,
+    among_many,
+    benjamini_hochberg,
+    best,
+    confirmed,
+    contrasts,
+    holm,
+    interaction,
+    p_values,
+)
 from verdict.words import Verdict
 
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text())
@@ -163,6 +174,27 @@ def test_each_candidate_has_its_own_effect_and_they_share_base_drift_and_error_b
 def test_what_cannot_be_told_apart_is_refused(letters: str, words: str) -> None:
     with pytest.raises(VerdictError, match=words):
         contrasts([100.0] * len(letters), letters, scale=Scale.LOG)
+
+
+LATIN = "ABCDBADCCDABDCBA"  # base, one change, the other, both; each arm once in every block and every place
+
+
+def test_an_interaction_is_the_coefficient_of_a_two_by_two_design() -> None:
+    rng = np.random.default_rng(20261201)
+    effect = {"A": 0.0, "B": 0.05, "C": 0.03, "D": 0.08 + 0.02}
+    y = np.array([effect[letter] for letter in LATIN]) + 0.001 * np.arange(16) + rng.normal(0, 0.005, 16)
+    found = interaction(list(100 * np.exp(y)), LATIN, both="D", parts=("B", "C"), scale=Scale.LOG)
+    one, other = (np.array([letter in holders for letter in LATIN], float) for holders in ("BD", "CD"))
+    design = np.column_stack([one * other, one, other, np.ones(16), np.arange(16) - 7.5])
+    fitted = OLS(y, design).fit()
+    low, high = fitted.conf_int()[0]
+    assert found.p == pytest.approx(fitted.pvalues[0], rel=1e-6)
+    assert (found.interval.lo, found.interval.hi) == pytest.approx((100 * expm1(low), 100 * expm1(high)), rel=1e-6)
+
+
+def test_an_interaction_of_an_arm_that_is_not_there_is_refused() -> None:
+    with pytest.raises(VerdictError, match="no candidate D in .*it has B, C"):
+        interaction([100.0] * 6, "ABCCBA", both="D", parts=("B", "C"), scale=Scale.LOG)
 
 
 # the best of several

@@ -1,0 +1,20 @@
+"""What the experiments of `conf/exp/` expect of one engine: the part of an engine's configuration that they read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Exp8Expectation:
+    """What EXP-8 claims on this engine: the fleet's 7..12 % of step time belongs to the fleet's engine."""
+
+    gate_pct: float = 0.0
+    ceiling_pct: float | None = None
+    expect_pct: Any = None  # [low, high]; Any, because a typed list cannot hold an interpolation
+
+
+@dataclass
+class SharedPrefixExpectation:
+    """What the prefix-cache experiment needs of this engine."""
+
+    block_size: int | None = None  # tokens; null is the engine's own
