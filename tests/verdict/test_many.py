@@ -193,7 +193,7 @@ def test_an_interaction_is_the_coefficient_of_a_two_by_two_design() -> None:
 
 
 def test_an_interaction_of_an_arm_that_is_not_there_is_refused() -> None:
-    with pytest.raises(VerdictError, match="no candidate D in .*it has B, C"):
+    with pytest.raises(VerdictError, match=r"no candidate D in .*it has B, C"):
         interaction([100.0] * 6, "ABCCBA", both="D", parts=("B", "C"), scale=Scale.LOG)
 
 
