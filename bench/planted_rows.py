@@ -1,14 +1,13 @@
-"""One run of the planted bench as one row of bench/planted.jsonl: what was planted, recorded and estimated.
-
-The rows are committed, so a measurement may span sittings and machines; the run folders stay where they were made.
-"""
+"""One run of the planted bench as one row of bench/planted.jsonl: what was planted, recorded and estimated."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from bench.jobs import Job, result
 
 TAKES = 0.557  # points of pos1 by one per cent of garbled drafts
 JUDGED = ("step_rate", "no_difference", "acceptance")
@@ -39,56 +38,34 @@ class Row:
         return self.lo <= self.recorded <= self.hi
 
 
-def kept(file: Path) -> list[Row]:
-    """The rows of the file, oldest first; none where it is missing. Raises ValueError with file and line."""
-    if not file.is_file():
-        return []
-    return list(_parsed(file))
-
-
-def _parsed(file: Path) -> Iterator[Row]:
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            yield Row(**json.loads(line))
-        except (ValueError, TypeError) as why:
-            raise ValueError(f"{file.name} line {number}: {why}; wanted a row as `bench.planted` writes it") from why
-
-
-def keep(file: Path, rows: Sequence[Row]) -> None:
-    """Append what the file does not hold yet, by run."""
-    known = {row.run for row in kept(file)}
-    with file.open("a", encoding="utf-8") as to:
-        to.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows if row.run not in known)
-
-
-def row_of(job: str, planted: str, run: Path) -> Row | None:
+def row_of(job: Job, run: Path) -> Row | None:
     """The run read from its folder, None while it has no result."""
-    file = run / "result.json"
-    if not file.is_file():
+    found = result(run)
+    if found is None:
         return None
-    result = json.loads(file.read_text(encoding="utf-8"))
-    numbers, unit = _judged(result)
+    numbers, unit = _judged(found)
     boots = _boots(run)
     effect, lo, hi = (numbers.get(f"{key}_{unit}") for key in ("effect", "lo", "hi"))
     return Row(
-        job, planted, run.name, result["exit_code"], _word(result), unit, _recorded(job, run, boots), effect, lo, hi,
+        job.name, job.planted, run.name, found["exit_code"], _word(found), unit, _recorded(job.name, run, boots),
+        effect, lo, hi,
         sum(boot["status"] == "ok" for boot in boots), sum(boot["status"] == "void" for boot in boots),
     )  # fmt: skip
 
 
-def _judged(result: Mapping[str, Any]) -> tuple[Mapping[str, float], str]:
+def _judged(found: Mapping[str, Any]) -> tuple[Mapping[str, float], str]:
     """The numbers of the claim that the job is about, and their unit."""
-    for gate in result["gates"]:
+    for gate in found["gates"]:
         if gate["gate"] in ("step_rate", "no_difference"):
             names = {name.rpartition(".")[2]: value for name, value in gate["numbers"].items()}
             return names, "pct"
-    numbers = next((gate["numbers"] for gate in result["gates"] if gate["gate"] == "acceptance"), {})
+    numbers = next((gate["numbers"] for gate in found["gates"] if gate["gate"] == "acceptance"), {})
     return numbers, "pp"
 
 
-def _word(result: Mapping[str, Any]) -> str:
-    claims = [f"{gate['gate']} {gate['verdict']}" for gate in result["gates"] if gate["gate"] in JUDGED]
-    return ", ".join(claims) or f"{result['verdict']}"
+def _word(found: Mapping[str, Any]) -> str:
+    claims = [f"{gate['gate']} {gate['verdict']}" for gate in found["gates"] if gate["gate"] in JUDGED]
+    return ", ".join(claims) or f"{found['verdict']}"
 
 
 def _boots(run: Path) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The table of bench/planted.md: what was planted, what the overlay recorded, what the verdict saw."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from bench.jobs import Job
 from bench.planted_rows import Row
 
 EQUAL_MAY_DIFFER = 3
@@ -20,9 +21,9 @@ accepted more often than others. *Covered*: the recorded effect lies in the inte
 """
 
 
-def render(planted: Mapping[str, str], rows: Sequence[Row]) -> str:
-    """The page: every run that ended is a line, void ones too; `planted` names every job and what it plants."""
-    lines = [line for job, what in planted.items() for line in _lines(job, what, rows)]
+def render(jobs: Sequence[Job], rows: Sequence[Row]) -> str:
+    """The page: every run that ended is a line, void ones too, and every job that has none."""
+    lines = [line for job in jobs for line in _lines(job.name, job.planted, rows)]
     return HEAD + "\n".join(lines) + "\n\n" + _summary(rows) + "\n"
 
 
