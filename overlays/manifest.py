@@ -39,6 +39,7 @@ _PART = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*"
 _ENGINE_PART = r"[A-Za-z0-9_+-][A-Za-z0-9_.+,=()\[\]-]*"  # tuned tables: E=8,N=512,block_shape=[128,128].json
 ENGINE_PATH = rf"vllm(/{_ENGINE_PART})+"
 OWN_PATH = rf"{_PART}(/{_PART})*"
+KERNEL_PATH = r"kernels/[a-z][a-z0-9_]*/[a-z_][a-z0-9_]*\.py"
 
 
 def known(search: Sequence[Path]) -> dict[str, Overlay]:
@@ -180,14 +181,28 @@ def _own_file(table: Table, key: str, folder: Path) -> Path | None:
 
 
 def _plugin(table: Table, folder: Path) -> Plugin:
-    table.only("entry_point", "object", "payload", "payload_sha256", "wraps")
+    table.only("entry_point", "object", "payload", "payload_sha256", "wraps", "brings")
     payload = folder / table.text("payload", OWN_PATH)
     if not payload.is_dir():
         raise OverlayError(f"{table.where}: payload {payload} is not a folder; nothing is made in its place")
     return Plugin(
         table.text("entry_point", NAME), table.text("object", OBJECT), payload, table.texts("wraps", ENGINE_PATH),
-        table.text("payload_sha256", SHA256),
+        table.text("payload_sha256", SHA256), _brought(table, payload),
     )  # fmt: skip
+
+
+def _brought(table: Table, payload: Path) -> tuple[Path, ...]:
+    """The kernel files that a plugin brings along. Raises OverlayError for one that is not there, or would hide one."""
+    names = table.texts("brings", KERNEL_PATH) if table.has("brings") else ()
+    files = tuple(BUILT_IN.parent / name for name in names)
+    for name, file in zip(names, files, strict=True):
+        if not file.is_file() or file.is_symlink():
+            raise OverlayError(f"{table.where}: brings {name}, which is not there as a regular file; correct the path")
+        if (payload / file.parent.name).exists():
+            raise OverlayError(
+                f"{table.where}: {payload / file.parent.name} would lie where {name} is brought; rename it"
+            )
+    return files
 
 
 def _check_whole(overlay: Overlay, where: str) -> None:

@@ -2,18 +2,24 @@
 
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 
 from overlays.errors import DriftError, OverlayError
 from overlays.values import Overlay, Plugin
 
 
 def files(plugin: Plugin) -> Iterator[tuple[str, bytes]]:
-    """The path in the stage and the bytes of each file, in a fixed order. Raises OverlayError for a link."""
-    for file in sorted(plugin.payload.rglob("*")):
+    """The path in the stage and the bytes of each file, in a fixed order. Raises OverlayError for a link.
+
+    What is brought lies in a package of its kernel's name, inside the plugin's own.
+    """
+    own = ((file.relative_to(plugin.payload), file) for file in sorted(plugin.payload.rglob("*")))
+    brought = ((Path(file.parent.name, file.name), file) for file in sorted(plugin.brings))
+    for place, file in (*own, *brought):
         if file.is_symlink():
             raise OverlayError(f"{file} is a link, whose target no hash here speaks for; put the file itself there")
         if file.is_file() and "__pycache__" not in file.parts:
-            yield f"{plugin.package}/{file.relative_to(plugin.payload)}", file.read_bytes()
+            yield f"{plugin.package}/{place}", file.read_bytes()
 
 
 def digest(plugin: Plugin) -> str:

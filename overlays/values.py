@@ -85,13 +85,17 @@ class Landed:
 
 @dataclass(frozen=True)
 class Plugin:
-    """A vllm.general_plugins entry point, pinned to the engine files that it `wraps` and to its payload's digest."""
+    """A vllm.general_plugins entry point, pinned to the engine files that it `wraps` and to its payload's digest.
+
+    `brings` are files of the room `kernels`, staged inside its package: the engine runs what the proofs ran.
+    """
 
     entry_point_name: str
     object: str
     payload: Path
     wraps: tuple[str, ...]
     payload_sha256: str
+    brings: tuple[Path, ...] = ()
 
     @property
     def package(self) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .guard import PlanError
+
 Ints = NDArray[np.int32]
 
 
@@ -50,11 +52,20 @@ def _starts(lengths: Any, size: int, tail: int) -> Ints:
 def host_step(
     drafts: Mapping[str, Sequence[int]], batch: Any, descriptor: Any, max_reqs: int, new_sampled: int
 ) -> HostStep:
-    """From the scheduler's drafts, the engine's `BatchReqState` and its `BatchExecutionDescriptor`."""
+    """From the scheduler's drafts, the engine's `BatchReqState` and its `BatchExecutionDescriptor`.
+
+    Raises PlanError for a query shorter than its logits, which the engine asserts too: rows of another request would be
+    read.
+    """
     num_reqs = len(batch.req_ids)
     # num_reqs is None for PIECEWISE graphs, which pad no request (trap p)
     num_reqs_padded = descriptor.num_reqs or num_reqs
     per_req = np.fromiter((len(drafts.get(name, ())) for name in batch.req_ids), dtype=np.int32, count=num_reqs)
+    if (batch.num_scheduled_tokens < per_req + new_sampled).any():
+        raise PlanError(
+            f"queries of {batch.num_scheduled_tokens.tolist()} tokens for {per_req.tolist()} drafts and {new_sampled} "
+            "sampled: a query is shorter than its logits; the stock chain says what is wrong"
+        )
     cu_num_logits = _starts(per_req + new_sampled, num_reqs + 1, 0)
     query_start_loc = _starts(batch.num_scheduled_tokens, max_reqs + 1, batch.num_tokens)
     return HostStep(

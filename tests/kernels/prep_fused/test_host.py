@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.prep_fused.guard import PlanError
 from kernels.prep_fused.host import host_step, seq_lens_upper_bound, staged_words
 
 MAX_REQS = 5
@@ -55,3 +56,8 @@ def test_the_bound_of_seq_lens_is_zero_for_dummy_rows():
     computed, bound = seq_lens_upper_bound(step(rows=4), np.array([4, 1], dtype=np.int32), optimistic)
     assert computed.tolist() == [110, 111]
     assert bound.tolist() == [114, 112, 0, 0]
+
+
+def test_a_query_that_is_shorter_than_its_logits_is_refused_before_anything_is_launched():
+    with pytest.raises(PlanError, match="shorter than its logits"):
+        step(longer=-1)
