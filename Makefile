@@ -62,6 +62,7 @@ IN_ENGINE := -q -c /dev/null --rootdir . --import-mode=importlib -p no:cacheprov
 engine-tests: .venv-engine/.done-$(ENGINE_BUILD)  ## the tests that need torch, in the engine's environment
 	.venv-engine/bin/python -m pytest tests/testbed $(IN_ENGINE) --confcutdir tests/testbed
 	TRITON_INTERPRET=1 OMP_NUM_THREADS=1 .venv-engine/bin/python -m pytest tests/kernels $(IN_ENGINE) --confcutdir tests/kernels
+	TRITON_INTERPRET=1 OMP_NUM_THREADS=1 .venv-engine/bin/python -m pytest tests/overlays/prep_fused $(IN_ENGINE) --confcutdir tests/overlays/prep_fused
 	env -u TRITON_INTERPRET .venv-engine/bin/python -m pytest tests/kernels $(IN_ENGINE) --confcutdir tests/kernels
 
 testbed: .venv-engine/.done-$(ENGINE_BUILD)  ## rebuild the toy models (about four minutes on two free cores)
