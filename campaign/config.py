@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from campaign.brackets import Bracket, planned_looks
 from campaign.errors import ConfigError
-from campaign.expectations import Exp8Expectation, SharedPrefixExpectation
+from campaign.expectations import Exp7Expectation, Exp8Expectation, SharedPrefixExpectation
 from campaign.gates import Gates
 from campaign.limits import check
 
@@ -110,6 +110,7 @@ class Engine:
     logic_only: str | None = None  # why this engine's speed says nothing, for instance "Triton's interpreter"
     minutes_per_boot: float = 1.0  # for the plan's estimate only
     exp8: Exp8Expectation = field(default_factory=Exp8Expectation)
+    exp7: Exp7Expectation = field(default_factory=Exp7Expectation)
     shared_prefix: SharedPrefixExpectation = field(default_factory=SharedPrefixExpectation)
 
 

@@ -4,6 +4,7 @@ HELP = """\
 python -m campaign exp=EXPERIMENT [key=value ...]   measure a patched engine against the unpatched one, and judge it
 
   exp=exp8                    async scheduling for DFlash           exp=aa    equal arms: no difference may show
+  exp=prefix_cache            does a drafter survive cache hits?    exp=exp7  one launch for a step's inputs, two phases
   dry_run=true                show arms, schedule, claims and the detectable effect; start nothing
 
 what is changed most
@@ -20,6 +21,7 @@ what is changed most
   claims.step_rate.gate_pct=-5             the bound that must be shown
   engine.profile=FILE         a team's .env file; of two values of one thing the stronger counts:
                               command line > experiment > profile > default (dry_run=true shows who wrote each)
+  phase=shadow                one phase of an experiment that has several (default: each, as long as they pass)
   host.port=8300  engine=NAME  model=NAME  tracking=none  gates.quality=null
 
 other verbs
