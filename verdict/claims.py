@@ -13,9 +13,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import isfinite
 
+from verdict.claim import Claim, ClaimKind, Direction
 from verdict.errors import VerdictError
 from verdict.fit import ErrorBar, Fit, Scale, fit
 from verdict.history import History, moderated, worst_drift_bias_ln
@@ -33,75 +33,10 @@ from verdict.notes import (
 from verdict.resolution import resolution
 from verdict.words import ScreenWord, Verdict
 
+__all__ = ["Claim", "ClaimKind", "Direction", "Judgement", "decide", "distance_to_bound", "judge", "judge_fit"]
+
 ROUNDING = 1e-12
 """Nearer than this to a bound is at it: ln 105 - ln 100 is not to the last bit what ln 106.365 - ln 101.3 is."""
-
-
-class ClaimKind(StrEnum):
-    """What kind of statement a claim makes (section 1.5)."""
-
-    superiority = "superiority"
-    equivalence = "equivalence"
-    non_inferiority = "non_inferiority"
-    no_difference = "no_difference"
-
-    @property
-    def level(self) -> float:
-        """The two-sided level of its interval: 0.95, or 0.9 for the two that have a margin (section 1.5)."""
-        return 0.9 if self in _WITH_MARGIN else 0.95
-
-    @property
-    def is_oriented(self) -> bool:
-        """Whether + means better in its interval; otherwise + means a larger reading (section 1.5)."""
-        return self in _ORIENTED
-
-
-_WITH_MARGIN = (ClaimKind.equivalence, ClaimKind.non_inferiority)
-_ORIENTED = (ClaimKind.superiority, ClaimKind.non_inferiority)
-
-
-class Direction(StrEnum):
-    """Which way of a metric is better."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    TWO_SIDED = "two_sided"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One registered statement about a metric; per cent for a LOG metric, points for a LINEAR one.
-
-    `bound` is the gate of a superiority claim (any sign), the margin (over 0) of an equivalence or non-inferiority
-    claim, and 0 for no_difference. Gate, ceiling and expectation are in the direction of better.
-    Raises VerdictError for a bound, a band or a direction that its kind cannot have.
-    """
-
-    name: str
-    metric: str
-    kind: ClaimKind
-    bound: float
-    scale: Scale
-    direction: Direction
-    ceiling_pct: float | None = None
-    expect_pct: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        _require_words(self)
-        _require_bound(self)
-        if self.kind.is_oriented and self.direction is Direction.TWO_SIDED:
-            raise VerdictError(
-                f"claim {self.name}: {self.kind} needs a direction, found two_sided; say higher or lower"
-            )
-        if self.expect_pct is not None and not self.expect_pct[0] <= self.expect_pct[1]:
-            raise VerdictError(
-                f"claim {self.name}: a band is [low, high], found {list(self.expect_pct)}; swap its ends"
-            )
-
-    @property
-    def sign(self) -> int:
-        """-1 where a rise of the reading is a loss, else 1 (section 1.5, orientation)."""
-        return -1 if self.kind.is_oriented and self.direction is Direction.LOWER else 1
 
 
 @dataclass(frozen=True)
@@ -161,6 +96,20 @@ def judge(
     Source: statistics.md sections 1.4, 1.5, 1.8; house.md, zero variance and void cap.
     """
     raw = fit(values, letters, scale=claim.scale, sessions=sessions, pairs=pairs)
+    return judge_fit(claim, raw, values, letters, history=history, paired_differences=paired_differences, level=level)
+
+
+def judge_fit(
+    claim: Claim,
+    raw: Fit,
+    values: Sequence[float],
+    letters: str,
+    *,
+    history: History | None = None,
+    paired_differences: Sequence[float] | None = None,
+    level: float | None = None,
+) -> Judgement:
+    """`judge` of readings that are fitted already. Raises VerdictError as combined_interval does."""
     used = _with_error_bar(raw, history)
     wanted_level = claim.kind.level if level is None else level
     delta = claim.sign * raw.delta
@@ -277,23 +226,3 @@ def _above_ceiling(claim: Claim, estimate: float) -> bool:
 
 def _passed_equivalence(claim: Claim, verdict: Verdict) -> bool:
     return claim.kind is ClaimKind.equivalence and verdict is Verdict.PASS
-
-
-def _require_words(claim: Claim) -> None:
-    # A plain "lower" would be taken for something else in silence, and turn the verdict round.
-    for found, wanted in ((claim.kind, ClaimKind), (claim.scale, Scale), (claim.direction, Direction)):
-        if not isinstance(found, wanted):
-            words = ", ".join(wanted)
-            raise VerdictError(f"claim {claim.name}: wanted a {wanted.__name__} ({words}), found {found!r}; convert it")
-
-
-def _require_bound(claim: Claim) -> None:
-    wanted = {
-        ClaimKind.superiority: ("over -100 %", claim.scale is Scale.LINEAR or claim.bound > -100),
-        ClaimKind.equivalence: ("over 0", claim.bound > 0),
-        ClaimKind.non_inferiority: ("over 0", claim.bound > 0),
-        ClaimKind.no_difference: ("0", claim.bound == 0),
-    }
-    rule, holds = wanted[claim.kind]
-    if not (holds and isfinite(claim.bound)):
-        raise VerdictError(f"claim {claim.name}: the bound of {claim.kind} is {rule}, found {claim.bound}; correct it")

@@ -23,15 +23,18 @@ def design_matrix(letters: str, sessions: Sequence[int] | None = None) -> FloatA
     drift cannot be told apart. Source: statistics.md sections 1.2 (rank check) and 1.3.
     """
     _require_letters(letters)
-    session_of = _sessions(letters, sessions)
     arm = np.array([letter == "B" for letter in letters], dtype=np.float64)
-    members = [session_of == session for session in np.unique(session_of)]
-    intercepts = [member.astype(np.float64) for member in members]
-    slopes = [_centred_position(member) for member in members]
-    matrix = np.column_stack([arm, *intercepts, *slopes])
+    matrix = np.column_stack([arm, *session_columns(letters, sessions)])
     if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
         raise VerdictError(f"{INSEPARABLE} (found {letters}; in each session use ABA, ABBA or ABBA BAAB)")
     return matrix
+
+
+def session_columns(letters: str, sessions: Sequence[int] | None = None) -> list[FloatArray]:
+    """An intercept a session, then a centred position a session (boots). Raises VerdictError on another length."""
+    session_of = _sessions(letters, sessions)
+    members = [session_of == session for session in np.unique(session_of)]
+    return [*(member.astype(np.float64) for member in members), *(_centred_position(member) for member in members)]
 
 
 def paired_matrix(letters: str, pairs: Sequence[int]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Many claims at once: adjusted p-values, several candidates of one base, the best of several (statistics.md 1.11).
+"""Many claims at once: adjusted p-values, the best of several (statistics.md 1.11).
 
 A patch's own gates need none of this: it is accepted when all of them pass, each at its own level.
 """
@@ -6,20 +6,15 @@ A patch's own gates need none of this: it is accepted when all of them pass, eac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import sqrt
 
 import numpy as np
 from scipy.special import stdtr
 
 from verdict.claims import ClaimKind, Judgement
-from verdict.design import INSEPARABLE, FloatArray, covariance_factor
+from verdict.design import FloatArray
 from verdict.errors import VerdictError
-from verdict.fit import Scale
-from verdict.interval import Interval
-from verdict.student import two_sided_t
 from verdict.words import Verdict
 
-BASE = "A"
 ALPHA = 0.05
 
 
@@ -143,97 +138,6 @@ def _verdict(found: Judgement, p: PValues, alpha: float) -> Verdict:
     if found.verdict is Verdict.PASS:
         return Verdict.PASS if p.passing <= alpha else Verdict.INCONCLUSIVE
     return Verdict.FAIL if p.failing <= alpha else Verdict.INCONCLUSIVE
-
-
-# several candidates of one base, in one session
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """One candidate against the base that all share; p two-sided against no effect, adjusted by Holm over all."""
-
-    letter: str
-    interval: Interval  # per cent for LOG, points for LINEAR; not adjusted
-    p: float
-    p_holm: float
-
-
-def contrasts(values: Sequence[float], letters: str, *, scale: Scale, level: float = 0.95) -> tuple[Contrast, ...]:
-    """Every candidate (B, C, ...) against base (A): one least-squares fit with a dummy each and the session's drift.
-
-    Raises VerdictError where an effect cannot be told from the drift, or no degree of freedom is left.
-    """
-    fitted = _fitted(values, letters, scale)
-    found = [fitted.combined({name: 1.0}, scale, level) for name in fitted.names]
-    p_holm = holm([p for _, p in found])
-    return tuple(
-        Contrast(name, bar, p, adjusted) for name, (bar, p), adjusted in zip(fitted.names, found, p_holm, strict=True)
-    )
-
-
-def interaction(
-    values: Sequence[float], letters: str, *, both: str, parts: tuple[str, str], scale: Scale, level: float = 0.95
-) -> Contrast:
-    """What two changes together add to the sum of each alone: both - part - part, on the fitted scale; 0 is additive.
-
-    For LOG a ratio of ratios, in per cent. It is one planned question, so its p is not adjusted. Raises VerdictError as
-    `contrasts` does, and for a letter that the bracket does not have.
-    """
-    fitted = _fitted(values, letters, scale)
-    if missing := {both, *parts} - set(fitted.names):
-        raise VerdictError(f"no candidate {', '.join(sorted(missing))} in {letters}; it has {', '.join(fitted.names)}")
-    bar, p = fitted.combined({both: 1.0, parts[0]: -1.0, parts[1]: -1.0}, scale, level)
-    return Contrast(f"{both}-{parts[0]}-{parts[1]}", bar, p, p)
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """A bracket of several candidates, fitted: the effect of each against base, and their covariance [K, K]."""
-
-    names: tuple[str, ...]
-    deltas: FloatArray
-    covariance: FloatArray
-    df: int
-
-    def combined(self, weights: Mapping[str, float], scale: Scale, level: float) -> tuple[Interval, float]:
-        """A weighted sum of effects with its interval, and its two-sided p against 0."""
-        w = np.array([weights.get(name, 0.0) for name in self.names])
-        delta, se = float(w @ self.deltas), sqrt(max(0.0, float(w @ self.covariance @ w)))
-        reach = two_sided_t(level, self.df) * se
-        bar = Interval(scale.effect(delta - reach), scale.effect(delta + reach), level, scale.effect(delta))
-        return bar, _two_sided(delta, se, self.df)
-
-
-def _fitted(values: Sequence[float], letters: str, scale: Scale) -> _Fitted:
-    names = tuple(sorted(set(letters) - {BASE}))
-    if BASE not in letters or not names or len(values) != len(letters):
-        raise VerdictError(f"wanted a reading a boot, base A and candidates B, C, ...; found {len(values)}, {letters}")
-    matrix = _matrix(letters, names)
-    y = np.log(np.asarray(values, float)) if scale is Scale.LOG else np.asarray(values, float)
-    if not np.isfinite(y).all():
-        raise VerdictError(f"a failed boot is CRASH, never a number: found {list(values)}; judge the crash")
-    factor = covariance_factor(matrix)
-    coefficients = factor @ matrix.T @ y
-    rest, df = y - matrix @ coefficients, len(y) - matrix.shape[1]
-    if df < 1:
-        raise VerdictError(f"{letters} leaves no residual degree of freedom for {len(names)} candidates; boot more")
-    k, s2 = len(names), float(rest @ rest) / df
-    return _Fitted(names, coefficients[:k], s2 * factor[:k, :k], df)
-
-
-def _matrix(letters: str, names: Sequence[str]) -> FloatArray:
-    dummies = [[float(letter == name) for letter in letters] for name in names]
-    place = np.arange(len(letters)) - (len(letters) - 1) / 2
-    matrix = np.column_stack([*dummies, np.ones(len(letters)), place])
-    if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
-        raise VerdictError(f"{INSEPARABLE} (found {letters})")
-    return matrix
-
-
-def _two_sided(delta: float, se: float, df: int) -> float:
-    if se == 0:
-        return 0.0 if delta else 1.0
-    return min(1.0, 2 * _above(abs(delta) / se, df))
 
 
 # the best of several

@@ -18,10 +18,14 @@ _SWAP = str.maketrans("AB", "BA")
 
 @dataclass(frozen=True)
 class Schedule:
-    """The boots of a bracket in run order, in blocks; A is base, B is candidate. Of a duet a block is a pair."""
+    """The boots of a bracket in run order, in blocks; A is base, B is candidate. Of a duet a block is a pair.
+
+    Of several arms B, C, ... are candidates, and a block is a row that has each arm once (verdict/latin.py).
+    """
 
     blocks: tuple[str, ...]
     paired: bool = False
+    arms: int = 2
 
     @property
     def letters(self) -> str:
@@ -35,11 +39,13 @@ class Schedule:
 
     @property
     def own_df(self) -> int:
-        """Residual degrees of freedom in one session: boots less arm, intercept and slope (section 1.3).
+        """Residual degrees of freedom in one session: boots less candidates, intercept and slope (section 1.3).
 
         Of a duet, pairs less arm and, where it can be told, place.
         """
-        return len(self.blocks) - min(2, len(set(self.blocks))) if self.paired else self.n_boots - 3
+        if self.paired:
+            return len(self.blocks) - min(2, len(set(self.blocks)))
+        return self.n_boots - self.arms - 1
 
     @property
     def pairs(self) -> tuple[int, ...] | None:

@@ -1,20 +1,18 @@
 """Many claims at once: adjusted p-values against the vectors, verdicts made again from them, the best of several."""
 
 import json
-from math import exp, expm1, log
+from math import exp, log
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.api import OLS
 from statsmodels.stats.multitest import multipletests
 
 from verdict.claims import Claim, ClaimKind, Direction, Judgement, judge
 from verdict.errors import VerdictError
-from verdict.fit import Scale, fit
-from verdict.interval import interval
+from verdict.fit import Scale
 from verdict.looks import planned
 from verdict.many import (
     Correction,
@@ -22,9 +20,7 @@ from verdict.many import (
     benjamini_hochberg,
     best,
     confirmed,
-    contrasts,
     holm,
-    interaction,
     p_values,
 )
 from verdict.words import Verdict
@@ -137,64 +133,6 @@ def test_holm_keeps_any_false_alarm_of_twenty_equal_patches_under_five_per_cent(
         for how in (Correction.none, Correction.holm)
     }
     assert alarms[Correction.holm] < 0.06 < 0.1 < alarms[Correction.none]
-
-
-# several candidates of one base
-
-
-def test_two_arms_are_fitted_as_a_bracket_is() -> None:
-    values = DATA["D1_clear_win"]["boot_metric"]
-    (found,) = contrasts(values, EIGHT, scale=Scale.LOG)
-    wanted = interval(fit(values, EIGHT, scale=Scale.LOG), 0.95, scale=Scale.LOG)
-    assert (found.interval.lo, found.interval.hi) == pytest.approx((wanted.lo, wanted.hi), rel=1e-9)
-    assert found.p == found.p_holm
-
-
-def test_each_candidate_has_its_own_effect_and_they_share_base_drift_and_error_bar() -> None:
-    letters = "ABCCBAABCCBA"
-    effect = {"A": 0.0, "B": 0.05, "C": -0.03}
-    resid = np.random.default_rng(5).normal(0, 0.002, len(letters))
-    values = [100 * exp(effect[x] - 0.01 * i + r) for i, (x, r) in enumerate(zip(letters, resid, strict=True))]
-    b, c = contrasts(values, letters, scale=Scale.LOG)
-    assert (b.letter, c.letter) == ("B", "C")
-    assert b.interval.lo < 100 * (exp(0.05) - 1) < b.interval.hi
-    assert c.interval.lo < 100 * (exp(-0.03) - 1) < c.interval.hi
-    assert (b.p_holm, c.p_holm) == holm([b.p, c.p])
-
-
-@pytest.mark.parametrize(
-    ("letters", "words"),
-    [
-        ("AB", "not separable"),
-        ("ABC", "rank deficient|no residual"),
-        ("BCCB", "base A and candidates"),
-        ("AAAA", "base A"),
-    ],
-)
-def test_what_cannot_be_told_apart_is_refused(letters: str, words: str) -> None:
-    with pytest.raises(VerdictError, match=words):
-        contrasts([100.0] * len(letters), letters, scale=Scale.LOG)
-
-
-LATIN = "ABCDBADCCDABDCBA"  # base, one change, the other, both; each arm once in every block and every place
-
-
-def test_an_interaction_is_the_coefficient_of_a_two_by_two_design() -> None:
-    rng = np.random.default_rng(20261201)
-    effect = {"A": 0.0, "B": 0.05, "C": 0.03, "D": 0.08 + 0.02}
-    y = np.array([effect[letter] for letter in LATIN]) + 0.001 * np.arange(16) + rng.normal(0, 0.005, 16)
-    found = interaction(list(100 * np.exp(y)), LATIN, both="D", parts=("B", "C"), scale=Scale.LOG)
-    one, other = (np.array([letter in holders for letter in LATIN], float) for holders in ("BD", "CD"))
-    design = np.column_stack([one * other, one, other, np.ones(16), np.arange(16) - 7.5])
-    fitted = OLS(y, design).fit()
-    low, high = fitted.conf_int()[0]
-    assert found.p == pytest.approx(fitted.pvalues[0], rel=1e-6)
-    assert (found.interval.lo, found.interval.hi) == pytest.approx((100 * expm1(low), 100 * expm1(high)), rel=1e-6)
-
-
-def test_an_interaction_of_an_arm_that_is_not_there_is_refused() -> None:
-    with pytest.raises(VerdictError, match=r"no candidate D in .*it has B, C"):
-        interaction([100.0] * 6, "ABCCBA", both="D", parts=("B", "C"), scale=Scale.LOG)
 
 
 # the best of several
