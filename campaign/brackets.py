@@ -6,13 +6,15 @@ from enum import Enum
 from omegaconf import MISSING
 
 STANDARD_SCHEDULE, LOOKS = "ABBA BAAB", (8, 12, 16)  # of bracket=verdict
+SQUARE = "square"  # of bracket=latin
 
 
 class BracketKind(Enum):
-    """One engine at a time, boot after boot; or both arms live at once, requests alternating between them."""
+    """One engine at a time, boot after boot; both arms live at once, requests alternating; or several arms in rows."""
 
     boots = "boots"
     duet = "duet"
+    latin = "latin"
 
 
 class BurnIn(Enum):
@@ -24,8 +26,20 @@ class BurnIn(Enum):
 
 
 @dataclass
+class Together:
+    """Of several arms, one that has the changes of two others: what it adds to their sum is told."""
+
+    arm: str = MISSING
+    parts: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Bracket:
-    """The ordered boots. `schedule` is written in A (base) and B (candidate), a block a word; of a duet, a pair."""
+    """The ordered boots. `schedule` is written in A (base) and B (candidate), a block a word; of a duet, a pair.
+
+    Of several arms it is written in A (base), B, C, ... (the others in the order of `arms`), a row a word; `square` is
+    a balanced design of them (verdict/latin.py).
+    """
 
     kind: BracketKind = BracketKind.boots
     schedule: str = MISSING
@@ -38,6 +52,7 @@ class Bracket:
     reruns: int = 2  # of such boots in the whole bracket; more, and the host is unfit
     aa_pairs: int = 2  # of a duet: pairs of base beside base that go first
     rest_s: float = 0.0  # of a duet: before the other engine's turn, until the one that answered idles
+    together: Together | None = None  # of several arms
     mechanism: bool = False  # one more boot an arm, not measured, under the engine's profiler
     mirror: bool = True
     refuse_underpowered: bool = False

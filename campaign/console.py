@@ -16,9 +16,7 @@ from campaign.evidence import BETWEEN_REASONS, BootRecord, WitnessRow
 from campaign.gates.base import GateResult
 from campaign.names import (
     ACCEPTANCE_LENGTH,
-    BASE,
     BESIDE,
-    CANDIDATE,
     DISCARDED_BECAUSE,
     STEP_PER_S,
     SYNTHETIC,
@@ -29,7 +27,8 @@ from campaign.names import (
 )
 from campaign.planning.could_see import format_resolution
 from campaign.planning.order import format_order
-from campaign.planning.plan import Plan, prompt_paths
+from campaign.planning.plan import Plan
+from campaign.planning.prompt_sets import prompt_paths
 from verdict.claims import ClaimKind
 from verdict.fit import Scale
 from verdict.sentence import applied_margin
@@ -59,9 +58,10 @@ def format_plan(plan: Plan) -> list[str]:
         f"model {campaign.model.name}, method {campaign.model.method}, K={campaign.model.num_speculative_tokens}",
     ]
     lines += [line for arm in plan.arms.values() for line in _arm(arm)]
-    lines += [f"  differ by   {differences(plan)}"]
+    lines += [f"  differ by   {by}" for by in _apart(plan)]
     lines += _notes(plan.arms.values())
-    lines += [f"  note        {note}" for note in contrast.notes(plan.arms, plan.claims)]
+    notes = (note for view in plan.views for note in contrast.notes(view.arms, plan.claims))
+    lines += [f"  note        {note}" for note in dict.fromkeys(notes)]
     lines += [f"  prompts     {name}: {path}" for name, path in prompt_paths(campaign).items()]
     template = ", ".join(f"{key}={json.dumps(value)}" for key, value in campaign.model.chat_template.items())
     lines += [f"  chats       template arguments {template}; a template that does not know one ignores it"] * bool(
@@ -89,9 +89,14 @@ def _notes(arms: Iterable[ResolvedArm]) -> list[str]:
     return [f"  note        {note}" for note in dict.fromkeys(note for arm in arms for note in arm.notes)]
 
 
+def _apart(plan: Plan) -> list[str]:
+    """By what the candidate differs from base; of several, each by its name."""
+    return [f"{arm}: {differences(plan.view(arm))}" for arm in plan.candidates] or [differences(plan)]
+
+
 def differences(plan: Plan) -> str:
     """All by which the candidate is another arm than base, each as `what base -> candidate`; or `nothing`."""
-    base, candidate = _told(plan.arms[BASE]), _told(plan.arms[CANDIDATE])
+    base, candidate = map(_told, plan.arms.values())
     names = [name for name in dict.fromkeys([*base, *candidate]) if base.get(name) != candidate.get(name)]
     return ", ".join(f"{name} {base.get(name, 'none')} -> {candidate.get(name, 'none')}" for name in names) or "nothing"
 

@@ -1,11 +1,11 @@
 """What a bracket leaves behind for the gates to judge. Values only: nothing here reads a file, a clock or an engine."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Literal
 
-from verdict.claims import Claim
+from verdict.claims import Claim, Judgement
 from verdict.history import History
 from verdict.looks import Looks
 
@@ -197,6 +197,9 @@ class Evidence:
     level: float | None = None  # of a record, the two-sided level of the interval where it is not the look's or kind's
     sittings: tuple[str, ...] = ()  # of a record, where another sitting began (gates/sittings.py)
     turns: int = 1  # how often a window asks its prompts: repeats are no new trials
+    # of several candidates of one base: the claims that were judged for all in one fit, or why one could not be
+    contrasts: Mapping[str, Judgement | str] = field(default_factory=dict)
+    contrasts_with_voided: Mapping[str, Judgement | str] = field(default_factory=dict)
 
     @property
     def which_look(self) -> tuple[int, int]:

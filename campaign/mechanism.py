@@ -79,7 +79,7 @@ def look(bench: Bench, outcome: Outcome) -> dict[str, Any] | None:
     with interrupted(
         "the verdict is on disk (`import` brings it into MLflow), the look into the mechanism is not finished"
     ):
-        arms = {boot.arm: _arm(aside, boot) for boot in (PlannedBoot(1, "A"), PlannedBoot(2, "B"))}
+        arms = {boot.arm: _arm(aside, boot) for boot in bench.plan.one_of_each}
     engine = bench.plan.campaign.engine
     profiled.keep(bench.folder.path, arms, f"{engine.name}: vLLM {engine.version}, {engine.build} build")
     found = profiled.read(bench.folder.path)

@@ -2,6 +2,7 @@
 
 BASE = "base"
 CANDIDATE = "candidate"
+INTERACTION = "interaction"  # the line on what two changes together add: it decides nothing
 
 DECODE_SET = "decode"  # the prompt set of the window; its answers run to max_tokens (ignore_eos)
 PREFIX_SET = "prefix"  # prompts that share a prefix; of their answers the two passes

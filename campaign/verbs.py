@@ -3,6 +3,7 @@
 import shlex
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from campaign import console, mechanism, tracked
@@ -133,7 +134,8 @@ def probe(plan: Plan) -> ExitCode:
     folder = RunFolder.create(Path(plan.campaign.host.runs_dir), f"{PROBE}-{plan.run_id}")
     write_json(folder.plan, plan.plain() | {"kind": PROBE})
     with folder.held(), interrupted("the probe is stopped; run `boot` for a new one"):
-        return _held_probe(_bench(plan, folder, base), PlannedBoot(1, "A" if plan.campaign.arm == "base" else "B"))
+        boot = next(boot for boot in plan.one_of_each if boot.arm == plan.campaign.arm)
+        return _held_probe(_bench(plan, folder, base), replace(boot, index=1))
 
 
 def _held_probe(bench: Bench, boot: PlannedBoot) -> ExitCode:

@@ -1,4 +1,4 @@
-"""By what the two arms differ: as planned, and as their engines show it. Pure.
+"""By what two arms, base and another one, differ: as planned, and as their engines show it. Pure.
 
 Arms that are alike measure nothing, and a change that nothing but its own word shows is never enough for a PASS. Where
 sameness is all that is claimed (exp=aa), alike arms are what is wanted.
@@ -12,14 +12,23 @@ from typing import Any
 from campaign.asked.arms import ResolvedArm, spelled
 from campaign.asked.knobs import KnobValue
 from campaign.errors import InvalidError
-from campaign.names import BASE, CANDIDATE
+from campaign.names import BASE
 from overlays.values import Overlay
 from verdict.claims import Claim, ClaimKind
 
 OWN_WORD = "overlays."  # a resolved key that an overlay publishes of itself
 PROFILED = ("kv_blocks", "kv_groups")  # what a memory profile makes anew at each boot
-BOTH_WAYS = ((CANDIDATE, BASE), (BASE, CANDIDATE))
-Arms = Mapping[str, ResolvedArm]
+Arms = Mapping[str, ResolvedArm]  # base and one more, by their names
+
+
+def _other(arms: Arms) -> str:
+    """The arm beside base."""
+    return next(name for name in arms if name != BASE)
+
+
+def _both_ways(arms: Arms) -> tuple[tuple[str, str], ...]:
+    """Each arm with the one that it is compared with."""
+    return ((_other(arms), BASE), (BASE, _other(arms)))
 
 
 def sameness_claimed(claims: Mapping[str, Claim]) -> bool:
@@ -34,20 +43,22 @@ def require_planned(arms: Arms, claims: Mapping[str, Claim]) -> None:
     """Raises InvalidError for arms that reach the engine alike, or that differ by an overlay that nobody switched."""
     if sameness_claimed(claims):
         return
-    base, candidate = arms[BASE], arms[CANDIDATE]
+    base, candidate = arms[BASE], arms[_other(arms)]
     if _reaching(base, ()) == _reaching(candidate, ()):
         raise InvalidError(
-            "arms identical: base and candidate ask for the same overlays, knobs, serve arguments and environment"
+            f"arms identical: base and {_other(arms)} ask for the same overlays, knobs, serve arguments and environment"
             f"{_other_words(base, candidate)}; nothing could be measured (exp=aa is the experiment for equal arms)"
         )
-    idle = {name: overlay for arm, other in BOTH_WAYS for name, overlay in _untouched(arms[arm], arms[other]).items()}
+    idle = {
+        name: overlay for arm, other in _both_ways(arms) for name, overlay in _untouched(arms[arm], arms[other]).items()
+    }
     if idle and _reaching(base, idle) == _reaching(candidate, idle):
         raise InvalidError(f"arms alike but for what is staged: {_not_switched(arms, next(iter(idle.values())))}")
 
 
 def notes(arms: Arms, claims: Mapping[str, Claim]) -> list[str]:
     """What the plan alone tells of a bracket that cannot PASS, or that looks forgotten."""
-    idle = [overlay for arm, other in BOTH_WAYS for overlay in _untouched(arms[arm], arms[other]).values()]
+    idle = [overlay for arm, other in _both_ways(arms) for overlay in _untouched(arms[arm], arms[other]).values()]
     return [
         *(_not_switched(arms, overlay) for overlay in ([] if sameness_claimed(claims) else idle)),
         *(
@@ -118,7 +129,7 @@ def bare(arms: Arms) -> dict[str, str]:
 
     What is required by an overlay that can be shown is a part of it.
     """
-    return {name: why for arm, other in BOTH_WAYS for name, why in _bare(arms[arm], arms[other]).items()}
+    return {name: why for arm, other in _both_ways(arms) for name, why in _bare(arms[arm], arms[other]).items()}
 
 
 def _bare(arm: ResolvedArm, other: ResolvedArm) -> dict[str, str]:
@@ -173,7 +184,7 @@ def require_shown(arms: Arms, shown: Mapping[str, Shown]) -> None:
     """Raises InvalidError when both engines are alike, or when a knob that was to change something changed nothing."""
     compared = {name: _compared(name, arms, shown) for name in _differing(arms)}
     changed = any(differs for found in compared.values() for differs in found.values())
-    base, candidate = shown[BASE], shown[CANDIDATE]
+    base, candidate = shown[BASE], shown[_other(arms)]
     if not changed and base.stage == candidate.stage and _lasting(base.resolved) == _lasting(candidate.resolved):
         raise InvalidError(
             "arms identical: both engines run the same files and, as far as they show, resolved the same configuration"
@@ -190,8 +201,8 @@ def _lasting(resolved: Mapping[str, object]) -> dict[str, object]:
 def _differing(arms: Arms) -> list[str]:
     """The knobs by which the engines are given different things."""
     of = {name: {value.knob.name: value for value in arm.knobs} for name, arm in arms.items()}
-    every = dict.fromkeys([*of[CANDIDATE], *of[BASE]])
-    return [name for name in every if _gives(of[CANDIDATE].get(name)) != _gives(of[BASE].get(name))]
+    base, other = of[BASE], of[_other(arms)]
+    return [name for name in dict.fromkeys([*other, *base]) if _gives(other.get(name)) != _gives(base.get(name))]
 
 
 def _gives(value: KnobValue | None) -> object:
@@ -206,7 +217,7 @@ def _compared(name: str, arms: Arms, shown: Mapping[str, Shown]) -> dict[str, bo
     An overlay's own word counts only where the overlay speaks in both arms.
     """
     found: dict[str, bool] = {}
-    for arm, other in BOTH_WAYS:
+    for arm, other in _both_ways(arms):
         witness = next((value.witness for value in arms[arm].knobs if value.knob.name == name), None)
         if witness is None:
             continue

@@ -8,6 +8,7 @@ An eager engine of a CPU build compiles nothing, however empty its caches are: i
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from campaign.bracket.bench import Bench
@@ -27,7 +28,7 @@ WARM = "warm"
 
 def before_the_first(bench: Bench, machine: Watch) -> None:
     """A burn-in of each arm that wants one. Raises HostUnfitError as a boot's wait does."""
-    before(bench, (PlannedBoot(1, "A"), PlannedBoot(2, "B")), machine)
+    before(bench, bench.plan.one_of_each, machine)
 
 
 def before(bench: Bench, boots: Iterable[PlannedBoot], machine: Watch) -> None:
@@ -39,7 +40,8 @@ def before(bench: Bench, boots: Iterable[PlannedBoot], machine: Watch) -> None:
         made = [e for e in bench.folder.events() if e["event"] == BURN_IN and e["arm"] == boot.arm]
         if why := _wanted(bench, boot, made):
             bench.say(f"burn-in       arm {boot.arm}, not measured ({why})")
-            _make(bench, PlannedBoot(len(made) + 1, boot.letter, prefix=PREFIX), machine)
+            of = f"{boot.named}-" if boot.named else ""  # of several arms, more than one is a B
+            _make(bench, replace(boot, index=len(made) + 1, pair=0, prefix=f"{PREFIX}{of}"), machine)
 
 
 def _wanted(bench: Bench, boot: PlannedBoot, made: list[dict[str, Any]]) -> str:

@@ -135,18 +135,20 @@ def side(live: Live) -> Side:
 def finish(live: Live, measured: Measured) -> None:
     """What it gave on disk, the witness after the window, and the record of its boot."""
     bench, draft = live.bench, live.draft
+    compared = bench.plan.seen_from(draft.boot.arm)
     draft.facts |= discarded(measured.discarded) | measured.facts | _drafts_seen(live, measured)
     draft.window_ns = (measured.samples[0].sent_ns, measured.samples[-1].chunk_ns[-1])
     with live.engine.explained():
         asker = Questioner(client(live), bench.longest_silence_s, bench.answered)
-        live.more |= asker.look_into(live.more["answers"], measured.answers, bench.folder.records(), draft.boot.letter)
+        earlier = [record for record in bench.folder.records() if record.arm in compared]
+        live.more |= asker.look_into(live.more["answers"], measured.answers, earlier, draft.boot.letter)
     more = _kept(bench, draft, measured, live.more)
     live.engine.check()
     live.engine.check_listeners()
     before, after = live.reports, _ask_again(live, "after")
     draft.witness = _rows(bench, draft.boot, live.engine, before, after)
     require(draft.witness)
-    draft.facts |= as_the_other_arm_must(bench.plan.arms, draft.boot.arm, before, after)
+    draft.facts |= as_the_other_arm_must(compared, draft.boot.arm, before, after)
     more["shown"] = behaved.shown(before, after)
     metrics = {
         **measured.metrics,

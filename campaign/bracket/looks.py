@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from campaign.asked import contrast
+from campaign.bracket import several
 from campaign.bracket.proof import unproven
 from campaign.bracket.reruns import Voided, cause, spent
 from campaign.disclosure import shown
@@ -16,6 +17,7 @@ from campaign.evidence import BootRecord, Evidence
 from campaign.gates import synthetic
 from campaign.gates.base import GateResult
 from campaign.gates.claimed import logic_only
+from campaign.names import INTERACTION
 from campaign.planning.plan import Plan
 from verdict.looks import futility
 from verdict.sentence import effect_text, look_text
@@ -118,12 +120,21 @@ def _looks(plan: Plan, records: tuple[BootRecord, ...], voided: Voided) -> tuple
 
 
 def _gates(plan: Plan, evidence: Evidence) -> dict[str, GateResult]:
+    if plan.candidates:
+        return several.results(plan, evidence)
     gates = plan.campaign.gates.switched_on()
     return {name: synthetic.read(name, gate.check(evidence), evidence) for name, gate in gates.items()}
 
 
 def _own_words(plan: Plan, evidence: Evidence) -> tuple[GateResult, ...]:
-    return _without_a_knob(plan) + _asked_only(plan, evidence)
+    if not plan.candidates:
+        return _without_a_knob(plan) + _asked_only(plan, evidence)
+    return tuple(
+        several.told_of(plan, arm, result)
+        for arm in plan.candidates
+        for view in [plan.view(arm)]
+        for result in _without_a_knob(view) + _asked_only(view, several.seen_by(plan, evidence, arm))
+    )
 
 
 def _held(before: GateResult | None, now: GateResult, number: int) -> GateResult:
@@ -139,9 +150,10 @@ def _told(
 ) -> tuple[tuple[GateResult, ...], Verdict, ExitCode]:
     """The gates as they may be told, and the worst of them.
 
-    All must pass, each at its own level: an intersection needs no correction for many claims (section 1.11).
+    All must pass, each at its own level: an intersection needs no correction for many claims (section 1.11). What two
+    changes together add is no gate.
     """
-    code = worst([CODES[r.verdict] for r in results])
+    code = worst([CODES[r.verdict] for r in results if not r.gate.startswith(INTERACTION)])
     if code is ExitCode.PASS and plan.schedule.is_screen:
         code = ExitCode.INCONCLUSIVE
     return shown(results, WORDS[code], evidence), WORDS[code], code

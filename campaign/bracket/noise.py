@@ -92,7 +92,7 @@ def _within(folder: RunFolder, evidence: Evidence) -> Within | None:
     boots = [boot for boot in evidence.boots if boot.status == "ok"]
     rates = [ln_rates(folder.boot(boot_name(boot)) / "samples.jsonl") for boot in boots]
     try:
-        found = components(_by_prompt(rates), [boot.letter for boot in boots])
+        found = components(_by_prompt(rates), [boot.arm for boot in boots])
     except VerdictError:
         return None
     return Within(found, best_requests(found, *_costs(boots, found.requests)))

@@ -110,7 +110,10 @@ def _shown(record: BootRecord, argument: str) -> bool:
 def as_the_other_arm_must(
     arms: Mapping[str, ResolvedArm], arm: str, before: tuple[Report, ...], after: tuple[Report, ...]
 ) -> dict[str, str]:
-    """For the record: what the other arm's knobs must make an engine do, and whether this one does it too."""
+    """For the record: what the other arm's knobs must make an engine do, and whether this one does it too.
+
+    Of several others that want something else of one counter, whether it does what any of them wants.
+    """
     asked_there = [
         (value.knob.name, value.witness.behaved)
         for name, other in arms.items()
@@ -118,7 +121,9 @@ def as_the_other_arm_must(
         if name != arm and value.witness is not None
     ]
     rows = [row for knob, bounds in asked_there for row in behaved.rows(knob, bounds, before, after)]
-    holds = {f"{row.knob}.{row.what}": row.ok for row in rows}
+    holds: dict[str, bool] = {}
+    for row in rows:
+        holds[f"{row.knob}.{row.what}"] = row.ok or holds.get(f"{row.knob}.{row.what}", False)
     return {"other_arms_behaviour": json.dumps(holds, sort_keys=True)} if holds else {}
 
 

@@ -18,7 +18,7 @@ from campaign.evidence import BootRecord
 from campaign.gates.sittings import pause
 from campaign.host.machine import uptime_id
 from campaign.journal import RunFolder
-from campaign.names import BASE, CANDIDATE, STEP_PER_S
+from campaign.names import STEP_PER_S
 from campaign.planning.plan import Plan, PlannedBoot
 from verdict.voids import outer_pairs
 
@@ -169,7 +169,12 @@ def _spoiled(run: Progress) -> tuple[list[BootRecord], str]:
 
 
 def _apart(run: Progress, block: list[BootRecord]) -> tuple[list[BootRecord], str]:
-    """A block whose outer pair disagrees more than this host may; there is no limit without a history."""
+    """A block whose outer pair disagrees more than this host may; there is no limit without a history.
+
+    A row of several arms has no two boots of one arm, so nothing is looked at.
+    """
+    if run.plan.candidates:
+        return [], ""
     values = [record.metrics.get(STEP_PER_S) for record in block]
     if None in values:
         return [], ""
@@ -235,8 +240,9 @@ def _proven_unlike(plan: Plan, records: list[BootRecord], record: BootRecord) ->
         return record
     shown = {r.arm: contrast.Shown.of(r.facts) for r in [*records, record] if r.status == "ok"}
     try:
-        if shown.keys() == {BASE, CANDIDATE}:
-            contrast.require_shown(plan.arms, shown)
+        for view in plan.views:
+            if record.arm in view.arms and shown.keys() >= view.arms.keys():
+                contrast.require_shown(view.arms, shown)
     except InvalidError as error:
         return replace(record, status="invalid", reason=str(error), **NO_DATA)
     return record

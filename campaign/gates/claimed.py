@@ -60,7 +60,10 @@ def judge_claim(
         return unjudged(gate, label_of(claim.metric), _marked(mark, reason))
     order = letters(evidence, claim.metric)
     try:
-        if not mark and (no_effect := spoiled(gate, label_of(claim.metric), claim, evidence, values, order)):
+        shared = claim.name in evidence.contrasts  # of several arms in rows, which have no outer pair
+        if not (mark or shared) and (
+            no_effect := spoiled(gate, label_of(claim.metric), claim, evidence, values, order)
+        ):
             return no_effect
         boots = [boot for boot in sound(evidence) if claim.metric in boot.metrics]
         found = _judged(claim, boots, evidence, paired_differences)
@@ -79,6 +82,8 @@ def judge_claim(
 def _judged(
     claim: Claim, boots: Sequence[BootRecord], evidence: Evidence, paired_differences: Sequence[float] | None
 ) -> Judgement:
+    if claim.name in evidence.contrasts:
+        return _in_one_fit(claim, boots, evidence)
     planned = evidence.looks.level(claim.kind) if evidence.looks else None
     return judge(
         claim,
@@ -92,12 +97,20 @@ def _judged(
     )
 
 
+def _in_one_fit(claim: Claim, boots: Sequence[BootRecord], evidence: Evidence) -> Judgement:
+    """The claim as it was judged for all candidates of base together. Raises VerdictError with why it was not."""
+    sound_ones = all(boot.status == "ok" for boot in boots)
+    found = (evidence.contrasts if sound_ones else evidence.contrasts_with_voided)[claim.name]
+    if isinstance(found, str):
+        raise VerdictError(found)
+    return found
+
+
 def _with_the_voided(
     claim: Claim, evidence: Evidence, paired_differences: Sequence[float] | None, mark: str
 ) -> tuple[str, ...]:
     """What the boots say together with those that the environment tainted, beside the verdict (section 1.6)."""
     boots = [b for b in evidence.boots if b.status in ("ok", "void") and claim.metric in b.metrics]
-    order = "".join(boot.letter for boot in boots)
     if all(boot.status == "ok" for boot in boots):
         return ()
     try:
@@ -105,7 +118,7 @@ def _with_the_voided(
     except VerdictError as error:
         return (f"with the voided boots: no effect, {error}",)
     seen = f"{effect_text(found, _unit(claim))}, which would be {found.verdict.value}"
-    return (_marked(mark, f"with the voided boots: {seen} ({len(boots)} boots {order})"),)
+    return (_marked(mark, f"with the voided boots: {seen} ({found.fit.n_boots} boots {found.letters})"),)
 
 
 def logic_only(evidence: Evidence, metric: str) -> str:

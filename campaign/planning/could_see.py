@@ -2,9 +2,11 @@
 
 from campaign.gates.claimed import label_of
 from campaign.names import STEP_PER_S, logic_only_label
-from campaign.planning.plan import Plan, borrowed, detectable, underpowered
+from campaign.planning.plan import SD_PCT_WITHOUT_HISTORY, Plan, borrowed, detectable, underpowered
+from verdict.claims import ClaimKind
 from verdict.fit import Scale
 from verdict.power import costly
+from verdict.several import detectable_pct
 
 
 def format_resolution(plan: Plan) -> list[str]:
@@ -13,6 +15,8 @@ def format_resolution(plan: Plan) -> list[str]:
 
 
 def _costly(plan: Plan) -> list[str]:
+    if plan.candidates:
+        return []
     found = costly(plan.schedule.letters, plan.schedule.pairs)
     return [f"  note        {found}"] if found else []
 
@@ -27,7 +31,24 @@ def _resolution(plan: Plan) -> list[str]:
     lines = [line for metric in _ratios(plan) for line in _seen(plan, metric)]
     lines = lines or ["  could see   nothing is said before the first boot: no claim here is on a speed or a time"]
     shortfall = underpowered(plan)
-    return [*lines, *([f"  note        {shortfall}; it runs all the same"] if shortfall else []), *remarks]
+    return [
+        *lines,
+        *_together(plan),
+        *([f"  note        {shortfall}; it runs all the same"] if shortfall else []),
+        *remarks,
+    ]
+
+
+def _together(plan: Plan) -> list[str]:
+    """What can be seen of what two changes together add: it has the error of four arms."""
+    together, history = plan.campaign.bracket.together, plan.history
+    if together is None or STEP_PER_S not in _ratios(plan):
+        return []
+    weights = {plan.candidates[together.arm]: 1.0} | {plan.candidates[part]: -1.0 for part in together.parts}
+    sds = SD_PCT_WITHOUT_HISTORY if history is None else (100.0 * history.s0,)
+    level = ClaimKind.superiority.level
+    seen = [(sd, detectable_pct(sd / 100, plan.schedule.letters, weights, level)) for sd in sds]
+    return [f"  could see   interaction {', '.join(f'{mde:.1f} % at a boot sd of {sd:.3g} %' for sd, mde in seen)}"]
 
 
 def _ratios(plan: Plan) -> list[str]:
@@ -59,6 +80,7 @@ def _detectable(plan: Plan, metric: str) -> list[tuple[list[str], str]]:
     looks = plan.looks.boots
     some = [looks[0]] if len(looks) == 1 else [looks[0], looks[-1]]
     within = " within its pair" if plan.schedule.paired else ""
+    strict = "; at Holm's first step" if plan.candidates else ""
     return [
         (
             [
@@ -66,7 +88,7 @@ def _detectable(plan: Plan, metric: str) -> list[tuple[list[str], str]]:
                 for sd, mde in detectable(plan, boots, metric)
                 if mde is not None
             ],
-            f"; after {boots} boots" if len(looks) > 1 else "",
+            f"; after {boots} boots" if len(looks) > 1 else strict,
         )
         for boots in some
     ]

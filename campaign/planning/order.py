@@ -2,21 +2,21 @@
 
 from campaign.asked import contrast
 from campaign.brackets import LOOKS, STANDARD_SCHEDULE, planned_looks
+from campaign.names import SPEED
 from campaign.planning.plan import Plan
 from verdict.claims import ClaimKind
 from verdict.words import number_of
 
-PROFILED = 2  # boots under the profiler, one an arm
-
 
 def format_order(plan: Plan) -> list[str]:
     """The boots and the looks, what goes before and after them, and a limit of boots that makes fewer than it seems."""
-    return [*_order(plan), *_beside(plan), *_profiled(plan), *_boots_left_out(plan)]
+    return [*_order(plan), *_several(plan), *_beside(plan), *_profiled(plan), *_boots_left_out(plan)]
 
 
 def _order(plan: Plan) -> list[str]:
     looks = plan.looks
-    flipped = ", mirrored by its coin" if plan.flipped else ""
+    side = "rows read from right to left" if plan.candidates else "mirrored"
+    flipped = f", {side} by its coin" if plan.flipped else ""
     first, last = plan.minutes(looks.boots[0]), plan.minutes(looks.last)
     order = f"  bracket     {' '.join(plan.schedule.blocks)}{flipped}"
     if plan.schedule.paired:
@@ -24,7 +24,8 @@ def _order(plan: Plan) -> list[str]:
         took = f"about {minutes(first)}{_rests(plan)}{_most(plan, 'pair')}"
         return [f"{order}: {pairs} of boots, both live at once (A is base), {took}"]
     if len(looks.boots) == 1:
-        return [f"{order}: {number_of(looks.last, 'boot')} (A is base), about {minutes(first)}{_most(plan, 'block')}"]
+        arms = ", ".join(["A is base", *(f"{letter} {arm}" for arm, letter in plan.candidates.items())])
+        return [f"{order}: {number_of(looks.last, 'boot')} ({arms}), about {minutes(first)}{_most(plan, 'block')}"]
     boots = f"{', '.join(map(str, looks.boots[:-1]))} or {looks.last} boots"
     levels = [looks.level(kind) for kind in (ClaimKind.superiority, ClaimKind.equivalence)]
     futility = "ends early where it is futile" if plan.campaign.bracket.futility else "futility is off"
@@ -33,6 +34,23 @@ def _order(plan: Plan) -> list[str]:
         f"  looks       after {boots}, at {100 * levels[0]:.4g} % each ({100 * levels[1]:.4g} % for a margin), so that "
         f"all of them err in 5 %; a claim stays as the first look decides it{_most(plan, 'block')}; {futility}",
     ]
+
+
+def _several(plan: Plan) -> list[str]:
+    """How several candidates are judged, and what is told of two that are together."""
+    if not plan.candidates:
+        return []
+    speeds = [name for name, claim in plan.claims.items() if claim.metric in SPEED]
+    each = ", ".join(f"{arm} - base" for arm in plan.candidates)
+    lines = [
+        f"  contrasts   {', '.join(speeds)}: {each}; one fit with a dummy each, Holm over {len(plan.candidates)}. "
+        "All else by each arm beside base"
+    ] * bool(speeds)
+    together = plan.campaign.bracket.together
+    if together is not None and speeds:
+        sum_of = " - ".join([together.arm, *together.parts])
+        lines.append(f"  interaction {sum_of} (+ base): told with its interval, and no part of the verdict")
+    return lines
 
 
 def _most(plan: Plan, unit: str) -> str:
@@ -72,10 +90,11 @@ def _profiled(plan: Plan) -> list[str]:
     """What bracket.mechanism adds. Its minutes are outside of bracket.max_minutes: the verdict is there before."""
     if not plan.campaign.bracket.mechanism:
         return []
-    more = minutes(PROFILED * plan.campaign.engine.minutes_per_boot)
+    profiled = len(plan.arms)
+    more = minutes(profiled * plan.campaign.engine.minutes_per_boot)
     outside = "" if plan.campaign.bracket.max_minutes is None else ", outside of bracket.max_minutes"
     return [
-        f"  mechanism   after the verdict {number_of(PROFILED, 'boot')} more under the engine's profiler, one an arm, "
+        f"  mechanism   after the verdict {number_of(profiled, 'boot')} more under the engine's profiler, one an arm, "
         f"about {more} more{outside}"
     ]
 

@@ -2,9 +2,8 @@
 
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Literal
 
 from campaign.asked import contrast, feasible
@@ -15,16 +14,19 @@ from campaign.evidence import Evidence
 from campaign.gates import sittings, synthetic
 from campaign.host import registry
 from campaign.host.registry import Known
-from campaign.names import BASE, CANDIDATE, DECODE_SET, PREFIX_SET, SAMPLED_SET, STEP_PER_S
+from campaign.names import BASE, CANDIDATE, DECODE_SET, STEP_PER_S
+from campaign.planning.prompt_sets import prompts_of
 from campaign.planning.registered import registered
 from campaign.planning.scheduled import looks_and_schedule
+from campaign.planning.several import arm_names, registered_arms, require_unlike
 from campaign.prompting.checks import Prompt
-from campaign.prompting.prompts import load_prompts
 from verdict.claims import Claim, ClaimKind
 from verdict.history import History
-from verdict.looks import Looks
+from verdict.latin import LETTERS, other_side
+from verdict.looks import Looks, planned
 from verdict.power import design_df, mde_pct
-from verdict.schedule import Schedule, coin, mirrored
+from verdict.schedule import BLOCK_BOOTS, Schedule, coin
+from verdict.several import detectable_pct, strictest
 
 SD_PCT_WITHOUT_HISTORY = (1.0, 2.0, 5.0)
 LARGEST_SUFFIX = 16**4
@@ -38,6 +40,7 @@ class PlannedBoot:
     letter: Literal["A", "B"]
     pair: int = 0  # of a duet, from 1
     prefix: str = ""  # of its folder, where it is no boot of the bracket
+    named: str = ""  # of several arms: which one B stands for here
 
     @property
     def place(self) -> int:
@@ -47,7 +50,7 @@ class PlannedBoot:
     @property
     def arm(self) -> str:
         """The arm behind the letter: A is base."""
-        return BASE if self.letter == "A" else CANDIDATE
+        return self.named or (BASE if self.letter == "A" else CANDIDATE)
 
     @property
     def name(self) -> str:
@@ -80,7 +83,37 @@ class Plan:
         """The boots in the order they run; the pairs of a duet are up at once."""
         pairs = self.schedule.pairs or (0,) * self.schedule.n_boots
         rows = enumerate(zip(self.schedule.letters, pairs, strict=True), 1)
-        return tuple(PlannedBoot(i, "A" if c == "A" else "B", pair) for i, (c, pair) in rows)
+        return tuple(self._boot(i, c, pair) for i, (c, pair) in rows)
+
+    def _boot(self, index: int, letter: str, pair: int = 0) -> PlannedBoot:
+        named = tuple(self.arms)[LETTERS.index(letter)] if self.candidates else ""
+        return PlannedBoot(index, "A" if letter == "A" else "B", pair, named=named)
+
+    @property
+    def one_of_each(self) -> tuple[PlannedBoot, ...]:
+        """A boot of each arm, of no bracket."""
+        return tuple(self._boot(i, letter) for i, (letter, _) in enumerate(zip(LETTERS, self.arms, strict=False), 1))
+
+    @property
+    def candidates(self) -> dict[str, str]:
+        """Of several arms, those beside base with their letters in the schedule; nothing where there is one."""
+        lettered = zip(self.arms, LETTERS, strict=False)
+        return {arm: x for arm, x in lettered if arm != BASE} if self.schedule.is_of_several else {}
+
+    @property
+    def views(self) -> tuple["Plan", ...]:
+        """The plan by each candidate alone, as two arms; of two arms it is itself that."""
+        return tuple(map(self.view, self.candidates)) or (self,)
+
+    def view(self, candidate: str) -> "Plan":
+        """Of several arms base and one candidate, with the boots of these two as A and B, in their order."""
+        kept = {"A": "A", self.candidates[candidate]: "B"}
+        schedule = Schedule(tuple("".join(kept.get(c, "") for c in row) for row in self.schedule.blocks))
+        return replace(self, arms=self.seen_from(candidate), schedule=schedule, looks=planned([schedule.n_boots]))
+
+    def seen_from(self, arm: str) -> dict[str, ResolvedArm]:
+        """The arms that one is compared with, and itself: a candidate with base, base with all."""
+        return {name: found for name, found in self.arms.items() if arm == BASE or name in (BASE, arm)}
 
     @property
     def data(self) -> tuple[tuple[PlannedBoot, ...], ...]:
@@ -170,10 +203,10 @@ def make(campaign: Campaign, run_id: str, known: Known | None = None) -> Plan:
 
     Raises ConfigError on anything that cannot be run, InvalidError on arms that are alike.
     """
-    arms = {name: resolve(campaign, name) for name in _two_arms(campaign)}
+    arms = {name: resolve(campaign, name) for name in arm_names(campaign)}
     claims = registered(campaign)
     looks, schedule = looks_and_schedule(campaign, claims)
-    prompts = _prompts(campaign)
+    prompts = prompts_of(campaign)
     claims_digest = digest(
         {
             "claims": {name: str(claim) for name, claim in claims.items()},
@@ -182,47 +215,20 @@ def make(campaign: Campaign, run_id: str, known: Known | None = None) -> Plan:
             **({"looks": str(looks)} if len(looks.boots) > 1 else {}),
             **({"pairs": schedule.pairs, "aa_pairs": campaign.bracket.aa_pairs} if schedule.paired else {}),
             **({"chat_template": campaign.model.chat_template} if campaign.model.chat_template else {}),
+            **registered_arms(campaign, arms),
         }
     )
     flipped = campaign.bracket.mirror and coin(claims_digest, run_id)
-    contrast.require_planned(arms, claims)
+    require_unlike(arms, claims)
     feasible.check(campaign, arms, prompts)
     if schedule.paired:
         feasible.check_side_by_side(campaign, arms)
-    shown = mirrored(schedule) if flipped else schedule
+    shown = other_side(schedule) if flipped else schedule
     known = known or registry.known(campaign, prompts[DECODE_SET])
     plan = Plan(run_id, campaign, shown, flipped, claims, claims_digest, arms, prompts, known, looks)
     _check_power(plan)
     _check_minutes(plan)
     return plan
-
-
-def _two_arms(campaign: Campaign) -> tuple[str, ...]:
-    if set(campaign.arms) != {BASE, CANDIDATE}:
-        raise ConfigError(
-            f"an experiment has the arms base and candidate; {campaign.name} has {', '.join(campaign.arms)}"
-        )
-    return (BASE, CANDIDATE)
-
-
-def _prompts(campaign: Campaign) -> dict[str, tuple[Prompt, ...]]:
-    return {
-        name: load_prompts(path, name, sampled=name == SAMPLED_SET) for name, path in prompt_paths(campaign).items()
-    }
-
-
-def prompt_paths(campaign: Campaign) -> dict[str, Path]:
-    """Prompt set -> file, for the sets that this experiment sends."""
-    paths = {DECODE_SET: Path(campaign.workload.prompts)}
-    if campaign.gates.quality is not None:
-        paths["quality"] = Path(campaign.gates.quality.prompts)
-    if campaign.gates.korean is not None:
-        paths["korean"] = Path(campaign.gates.korean.prompts)
-        if campaign.gates.korean.sampled is not None:
-            paths[SAMPLED_SET] = Path(campaign.gates.korean.sampled)
-    if campaign.workload.prefix_prompts is not None:
-        paths[PREFIX_SET] = Path(campaign.workload.prefix_prompts)
-    return paths
 
 
 def detectable(
@@ -237,6 +243,8 @@ def detectable(
     if plan.schedule.is_screen:
         return tuple((sd, None) for sd in sds)
     letters, level = plan.schedule.letters[:boots], plan.looks.level(ClaimKind.superiority)
+    if of := len(plan.candidates):
+        return tuple((sd, detectable_pct(sd / 100.0, letters, {"B": 1.0}, strictest(level, of))) for sd in sds)
     return tuple((sd, mde_pct(sd / 100.0, letters, level, pairs=plan.schedule.pairs)) for sd in sds)
 
 
@@ -279,7 +287,9 @@ def underpowered(plan: Plan) -> str | None:
     if not rows or (plan.history is None and len(rows) < len(SD_PCT_WITHOUT_HISTORY)):
         return None
     sd, mde = rows[0]
-    boots = max(plan.schedule.n_boots, 4 * -(-round(plan.schedule.n_boots * (mde / max(distance, 0.01)) ** 2) // 4))
+    step = plan.schedule.n_boots if plan.candidates else BLOCK_BOOTS
+    wanted = round(plan.schedule.n_boots * (mde / max(distance, 0.01)) ** 2)
+    boots = max(plan.schedule.n_boots, step * -(-wanted // step))
     size, unit = (2, "pairs") if plan.schedule.paired else (1, "boots")
     return (
         f"underpowered: at a boot sd of {sd:g} % {plan.schedule.n_boots // size} {unit} see {mde:.1f} %, but the "

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 from campaign.asked import contrast
-from campaign.brackets import BracketKind
+from campaign.brackets import SQUARE, Bracket, BracketKind
 from campaign.config import Campaign
 from campaign.errors import ConfigError
 from verdict.claims import Claim
 from verdict.errors import VerdictError
+from verdict.latin import parse_latin, square
 from verdict.looks import Looks, planned
 from verdict.power import standard_letters
 from verdict.schedule import Schedule, parse_pairs, parse_schedule
@@ -23,6 +24,11 @@ def looks_and_schedule(campaign: Campaign, claims: Mapping[str, Claim]) -> tuple
         raise ConfigError(
             f"bracket.looks={boots}: a duet is judged once, at its end: the levels of planned looks are reckoned for "
             "boots one after another; write bracket.looks=[]"
+        )
+    if campaign.bracket.kind is BracketKind.latin and boots:
+        raise ConfigError(
+            f"bracket.looks={boots}: a bracket of several arms is judged once, at its end; write bracket=latin, or "
+            "bracket.looks=[]"
         )
     if not boots or contrast.sameness_claimed(claims):  # sameness is decided by the first look, whichever way
         return planned([schedule.n_boots]), schedule
@@ -44,9 +50,8 @@ def looks_and_schedule(campaign: Campaign, claims: Mapping[str, Claim]) -> tuple
 
 
 def _schedule(campaign: Campaign) -> Schedule:
-    paired = campaign.bracket.kind is BracketKind.duet
     try:
-        schedule = (parse_pairs if paired else parse_schedule)(campaign.bracket.schedule)
+        schedule = _parsed(campaign.bracket, len(campaign.arms))
     except VerdictError as error:
         raise ConfigError(f"bracket.schedule: {error}") from error
     if schedule.n_boots > campaign.bracket.max_boots:
@@ -54,3 +59,10 @@ def _schedule(campaign: Campaign) -> Schedule:
             f"bracket.schedule has {schedule.n_boots} boots, bracket.max_boots allows {campaign.bracket.max_boots}"
         )
     return schedule
+
+
+def _parsed(bracket: Bracket, arms: int) -> Schedule:
+    """Raises VerdictError for what the bracket's kind does not take."""
+    if bracket.kind is BracketKind.latin:
+        return square(arms) if bracket.schedule == SQUARE else parse_latin(bracket.schedule, arms)
+    return (parse_pairs if bracket.kind is BracketKind.duet else parse_schedule)(bracket.schedule)

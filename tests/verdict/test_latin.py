@@ -6,13 +6,13 @@ from itertools import pairwise
 import pytest
 
 from verdict.errors import VerdictError
-from verdict.latin import parse_latin, reversed_rows, square
+from verdict.latin import other_side, parse_latin, square
 from verdict.several import matrix_of
 
 
 @pytest.mark.parametrize("arms", range(3, 9))
 def test_each_arm_is_once_a_row_as_often_in_each_place_and_after_each_other_arm(arms: int) -> None:
-    for design in (square(arms), reversed_rows(square(arms))):
+    for design in (square(arms), other_side(square(arms))):
         rows = design.blocks
         assert all(len(set(row)) == len(row) == arms for row in rows)
         places = [Counter(column) for column in zip(*rows, strict=True)]
@@ -28,7 +28,7 @@ def test_four_arms_take_sixteen_boots_and_three_take_two_squares() -> None:
 
 
 def test_the_other_side_of_the_coin_is_read_from_right_to_left() -> None:
-    assert reversed_rows(square(4)).blocks == ("CDBA", "DACB", "ABDC", "BCAD")
+    assert other_side(square(4)).blocks == ("CDBA", "DACB", "ABDC", "BCAD")
 
 
 def test_a_square_of_ones_own_is_taken_as_it_is_written() -> None:
