@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from campaign import console, mechanism, tracked
-from campaign.bracket import attempts, noise
+from campaign.bracket import attempts, noise, several
 from campaign.bracket.bench import Bench
 from campaign.bracket.draft import TAIL_LINES, Draft
 from campaign.bracket.live import kv_first, prove, specify, write_asked
@@ -224,17 +224,22 @@ def _carry_on(plan: Plan, folder: RunFolder, base: BaseTree) -> ExitCode:
     recorded.write(folder.path, plan, outcome)
     for result in outcome.results:
         console.show(console.format_gate(result))
-    report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, plan.arms)
+    _write_page(plan, folder, outcome)
     console.show(f"report  {folder.path / 'report.html'}")
     if trouble := noise.feed(plan, folder, outcome.evidence, outcome.results, outcome.verdict):
         console.show(f"note: {trouble}")
     write_json(folder.result, result_of(plan, outcome))  # last: with it a run has its verdict, and is not gone on with
     if (found := mechanism.look(bench, outcome)) is not None:
         write_json(folder.result, result_of(plan, outcome) | {"mechanism": found})
-        report.write(folder.path, plan.campaign, outcome.evidence, outcome.results, outcome.verdict, plan.arms)
+        _write_page(plan, folder, outcome)
     tracked.publish(plan, folder, outcome, f"`python -m campaign import {_typed(folder)}`")
     console.show(console.format_verdict(outcome.verdict, outcome.code))
     return outcome.code
+
+
+def _write_page(plan: Plan, folder: RunFolder, outcome: Outcome) -> None:
+    evidence, by_arm = outcome.evidence, several.each(plan, outcome.evidence)
+    report.write(folder.path, plan.campaign, evidence, outcome.results, outcome.verdict, plan.arms, by_arm)
 
 
 def _bench(plan: Plan, folder: RunFolder, base: BaseTree) -> Bench:

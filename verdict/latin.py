@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 from verdict.errors import VerdictError
-from verdict.schedule import Schedule
+from verdict.schedule import Schedule, mirrored
 
 LETTERS = "ABCDEFGHIJ"  # A is base
 LEAST_ARMS = 3
@@ -56,8 +56,10 @@ def _uneven(rows: tuple[str, ...]) -> str:
     return ""
 
 
-def reversed_rows(schedule: Schedule) -> Schedule:
-    """The same design from right to left: the other side of its coin (statistics.md section 1.2)."""
+def other_side(schedule: Schedule) -> Schedule:
+    """What the coin makes of it: two arms exchanged, the rows of several read from right to left (section 1.2)."""
+    if not schedule.is_of_several:
+        return mirrored(schedule)
     return replace(schedule, blocks=tuple(row[::-1] for row in schedule.blocks))
 
 

@@ -38,6 +38,11 @@ class Schedule:
         return len(self.letters)
 
     @property
+    def is_of_several(self) -> bool:
+        """Whether base has several candidates."""
+        return self.arms > len("AB")
+
+    @property
     def own_df(self) -> int:
         """Residual degrees of freedom in one session: boots less candidates, intercept and slope (section 1.3).
 

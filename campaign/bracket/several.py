@@ -12,7 +12,7 @@ from campaign.evidence import BootRecord, Evidence
 from campaign.gates import synthetic
 from campaign.gates.base import Gate, GateResult
 from campaign.gates.claimed import label_of, logic_only
-from campaign.names import BASE, INTERACTION, SPEED
+from campaign.names import INTERACTION, SPEED
 from campaign.planning.plan import Plan
 from verdict.claims import Claim, Judgement
 from verdict.errors import VerdictError
@@ -30,16 +30,27 @@ def results(plan: Plan, evidence: Evidence) -> dict[str, GateResult]:
     """Each gate of each candidate, as `ARM GATE`, and what the arms that are `together` add to their sum."""
     claims = speed_claims(evidence)
     judged = {claim.name: judge(plan, evidence, claim, ("ok",)) for claim in claims}
-    voided = {claim.name: judge(plan, evidence, claim, ("ok", "void")) for claim in claims}
     found: dict[str, GateResult] = {}
-    for arm, letter in plan.candidates.items():
-        seen = replace(
-            seen_by(plan, evidence, arm), contrasts=_of(judged, letter), contrasts_with_voided=_of(voided, letter)
-        )
+    for arm, seen in each(plan, evidence, judged).items():
         for name, gate in asked_of(plan, arm).items():
             result = synthetic.read(name, gate.check(seen), seen)
-            found[f"{arm} {name}"] = told_of(plan, arm, _with_p(result, judged, letter))
+            found[f"{arm} {name}"] = told_of(plan, arm, _with_p(result, judged, plan.candidates[arm]))
     return found | {result.gate: result for claim in claims for result in _interaction(plan, evidence, claim)}
+
+
+def each(plan: Plan, evidence: Evidence, judged: Mapping[str, Judged] | None = None) -> dict[str, Evidence]:
+    """What the gates of each candidate see; nothing where there is one."""
+    if not plan.candidates:
+        return {}
+    claims = speed_claims(evidence)
+    judged = judged or {claim.name: judge(plan, evidence, claim, ("ok",)) for claim in claims}
+    voided = {claim.name: judge(plan, evidence, claim, ("ok", "void")) for claim in claims}
+    return {
+        arm: replace(
+            seen_by(plan, evidence, arm), contrasts=_of(judged, letter), contrasts_with_voided=_of(voided, letter)
+        )
+        for arm, letter in plan.candidates.items()
+    }
 
 
 def asked_of(plan: Plan, arm: str) -> dict[str, Gate]:
@@ -56,10 +67,18 @@ def told_of(plan: Plan, arm: str, result: GateResult) -> GateResult:
     return replace(result, gate=f"{arm} {result.gate}", line=line)
 
 
+def alone(plan: Plan, arm: str, result: GateResult) -> GateResult:
+    """The inverse of `told_of`: the answer as a bracket of two arms gives it."""
+    skipped = WORD_WIDTH + max(map(len, plan.candidates)) + len("  ")
+    line = f"{result.line[:WORD_WIDTH]}{result.line[skipped:]}"
+    return replace(result, gate=result.gate.removeprefix(f"{arm} "), line=line)
+
+
 def seen_by(plan: Plan, evidence: Evidence, arm: str) -> Evidence:
     """The boots of base and of one candidate."""
-    boots = tuple(boot for boot in evidence.boots if boot.arm in (BASE, arm))
-    return replace(evidence, boots=boots, letters=plan.view(arm).schedule.letters)
+    view = plan.view(arm)
+    boots = tuple(boot for boot in evidence.boots if boot.arm in view.arms)
+    return replace(evidence, boots=boots, letters=view.schedule.letters, looks=view.looks)
 
 
 def speed_claims(evidence: Evidence) -> list[Claim]:

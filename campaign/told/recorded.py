@@ -5,12 +5,14 @@ Written from what the gates saw; `python -m campaign inspect` judges them again 
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from math import expm1
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from campaign.bracket import several
 from campaign.bracket.looks import Outcome
 from campaign.errors import ConfigError
 from campaign.evidence import BootRecord, Evidence
@@ -34,13 +36,34 @@ DISTRIBUTION = "engine-campaign"
 
 
 def write(folder: Path, plan: Plan, outcome: Outcome) -> None:
-    """A file a judged claim. A claim of which no number may be told has none."""
+    """A file a judged claim. A claim of which no number may be told has none.
+
+    Of several candidates a file a candidate, ARM.CLAIM.json; a claim that was judged for all in one fit is in
+    result.json with its readings.
+    """
+    if not plan.candidates:
+        _write(folder / FOLDER, "", plan, outcome)
+    for arm in plan.candidates:
+        _write(folder / FOLDER, f"{arm}.", plan.view(arm), _of_one(plan, outcome, arm))
+
+
+def _of_one(plan: Plan, outcome: Outcome, arm: str) -> Outcome:
+    """What two arms alone say: base and one candidate."""
+    shared = [claim.name for claim in several.speed_claims(outcome.evidence)]
+    own = [several.alone(plan, arm, r) for r in outcome.results if r.gate.startswith(f"{arm} ")]
+    seen = several.seen_by(plan, outcome.evidence, arm)
+    seen = replace(seen, claims={name: claim for name, claim in seen.claims.items() if name not in shared})
+    results = tuple(r for r in own if r.judgement is None or r.judgement.claim.name not in shared)
+    return replace(outcome, evidence=seen, results=results, looks=())
+
+
+def _write(records: Path, prefix: str, plan: Plan, outcome: Outcome) -> None:
     for result, claim, evidence in _judged(outcome):
-        write_json(folder / FOLDER / f"{claim.name}.json", plain(_record(plan, result, claim, evidence)))
+        write_json(records / f"{prefix}{claim.name}.json", plain(_record(plan, result, claim, evidence)))
     for result, claim in _without_an_effect(plan, outcome):
         kept = _record(plan, result, claim, outcome.evidence)
         if _told_again(kept, result):
-            write_json(folder / FOLDER / f"{claim.name}.json", plain(kept))
+            write_json(records / f"{prefix}{claim.name}.json", plain(kept))
 
 
 def _without_an_effect(plan: Plan, outcome: Outcome) -> Iterator[tuple[GateResult, Claim]]:

@@ -13,7 +13,7 @@ from campaign.gates.claimed import label_of, letters, logic_only
 from campaign.gates.footing import sound, voided
 from campaign.journal import write_text
 from campaign.names import logic_only_label
-from campaign.told import profiled
+from campaign.told import profiled, several
 from campaign.told import report_tables as tables
 from campaign.told.bracket_figure import panels
 from campaign.told.machine_table import machine
@@ -31,9 +31,10 @@ def write(
     results: tuple[GateResult, ...],
     verdict: Verdict,
     arms: Mapping[str, ResolvedArm],
+    by_arm: Mapping[str, Evidence] | None = None,
 ) -> None:
     """Write report.md and report.html into the run folder, each aside and renamed."""
-    page = make_page(run_dir.name, campaign, evidence, results, verdict, arms)
+    page = make_page(run_dir.name, campaign, evidence, results, verdict, arms, by_arm)
     if found := profiled.read(run_dir):
         page = replace(page, sections=(*page.sections, profiled.table(found)))
     write_text(run_dir / "report.md", to_markdown(page))
@@ -47,16 +48,18 @@ def make_page(
     results: tuple[GateResult, ...],
     verdict: Verdict,
     arms: Mapping[str, ResolvedArm],
+    by_arm: Mapping[str, Evidence] | None = None,
 ) -> Page:
-    """All that is on the page; no effect where none may be told (house.md)."""
+    """All that is on the page; no effect where none may be told (house.md).
+
+    `by_arm` is of several candidates what each one's gates saw.
+    """
     told = shown(results, verdict, evidence)
     has_effect, has_readings = may_show_effect(verdict, evidence), may_show_readings(verdict, evidence)
     sections: list[Section | None] = [
         tables.failures(evidence),
         tables.gates(told),
-        *(_plots(evidence, told, campaign.host.name) if has_effect else []),
-        tables.acceptance(evidence) if has_effect else None,
-        tables.pairs(evidence) if has_effect else None,
+        *(_effects(evidence, told, campaign.host.name, by_arm or {}) if has_effect else []),
         tables.boots(evidence, has_readings),
         prefix_cache(evidence) if has_readings else None,
         machine(evidence),
@@ -71,6 +74,20 @@ def make_page(
         sections=tuple(section for section in sections if section is not None),
         footer=(*_engine(campaign), f"run {run_id}"),
     )
+
+
+def _effects(
+    evidence: Evidence, results: tuple[GateResult, ...], host: str, by_arm: Mapping[str, Evidence]
+) -> list[Section | None]:
+    """What the claims' effects are made of; of several candidates, of each one by itself."""
+    if not by_arm:
+        return [*_plots(evidence, results, host), tables.acceptance(evidence), tables.pairs(evidence)]
+    found: list[Section | None] = [several.contrasts(by_arm, results, evidence)]
+    for arm, seen in by_arm.items():
+        own = tuple(r for r in results if several.arm_of(r, by_arm) == arm and not several.in_one_fit(arm, r, by_arm))
+        sections = [*_plots(seen, own, host), tables.acceptance(seen)]
+        found += [replace(one, title=f"{arm}: {one.title}") for one in sections if one is not None]
+    return found
 
 
 def _plots(evidence: Evidence, results: tuple[GateResult, ...], host: str) -> list[Section]:

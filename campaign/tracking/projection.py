@@ -53,7 +53,7 @@ def common_tags(campaign_id: str, experiment: str) -> dict[str, str]:
 
 def verdict_tags(results: tuple[GateResult, ...], verdict: Verdict) -> dict[str, str]:
     """The experiment's verdict, and each gate's."""
-    gates = {f"{TAG_GATE_PREFIX}{result.gate}": result.verdict.value for result in results}
+    gates = {f"{TAG_GATE_PREFIX}{_dotted(result)}": result.verdict.value for result in results}
     return {TAG_VERDICT: verdict.value} | gates
 
 
@@ -96,12 +96,21 @@ def _ran(evidence: Evidence) -> str:
     """What gave data: how many boots and in which order, or how many pairs of a duet."""
     ran = sound(evidence)
     pairs = len({boot.pair for boot in ran if boot.pair})
-    return number_of(pairs, "pair") if pairs else f"{len(ran)} {''.join(boot.letter for boot in ran)}".strip()
+    if pairs:
+        return number_of(pairs, "pair")
+    of_two = set(evidence.letters) <= set("AB")
+    order = "".join(boot.letter for boot in ran) if of_two else evidence.letters[: len(ran)]
+    return f"{len(ran)} {order}".strip()
 
 
 def claim_tags(results: tuple[GateResult, ...]) -> dict[str, str]:
     """Each judged claim in the words of its line, without the verdict; none of its number without an interval."""
-    return {f"{TAG_CLAIM_PREFIX}{r.gate}": _claim(r) for r in results if r.judgement is not None}
+    return {f"{TAG_CLAIM_PREFIX}{_dotted(r)}": _claim(r) for r in results if r.judgement is not None}
+
+
+def _dotted(result: GateResult) -> str:
+    """A gate's name in a key; of several candidates `ARM GATE` is `ARM.GATE`."""
+    return result.gate.replace(" ", ".")
 
 
 def _claim(result: GateResult) -> str:
@@ -149,7 +158,7 @@ def experiment_numbers(evidence: Evidence, results: tuple[GateResult, ...], verd
 
     A boot's reading stands at its place; of a place that was run again the void one stands in a series of its own.
     """
-    found = [(f"{result.gate}.{name}", value, 0) for result in results for name, value in result.numbers.items()]
+    found = [(f"{_dotted(result)}.{name}", value, 0) for result in results for name, value in result.numbers.items()]
     if may_show_effect(verdict, evidence):
         for boot in evidence.boots:
             series = SERIES.get(boot.status)
