@@ -18,6 +18,7 @@ TYPES = {"Integer": "a whole number", "Float": "a number", "bool": "true or fals
 MERGING = re.compile(r"^Error merging override \+*([^=\s]+)=(.*)$", re.DOTALL)
 CONVERT = re.compile(r"Value '(.*?)' (?:of type '\w+' could not be converted to|is not a valid) (\w+)")
 NO_TEXT = re.compile(r"Cannot convert '(list|dict|List|Dict)(?:Config)?' to string: '(.*)'")
+NO_ARM = "is not a subclass of Arm"  # what Hydra says of an arm that there is not
 KINDS = {"list": "the list", "dict": "the map"}
 
 
@@ -100,8 +101,9 @@ def in_our_words(text: str) -> str:
     if merging is None:
         return text
     key, arm = merging[1], merging[1].split(".")[1:2]
-    if key.startswith("arms.") and arm[0] not in (BASE, CANDIDATE):
-        return f"{key}: no arm {arm[0]!r}{near(arm[0], (BASE, CANDIDATE))}; an experiment has {BASE} and {CANDIDATE}"
+    if key.startswith("arms.") and NO_ARM in text:
+        names = f"an experiment has {BASE} and {CANDIDATE}, or the arms that its file names"
+        return f"{key}: no arm {arm[0]!r}{near(arm[0], (BASE, CANDIDATE))}; {names}"
     if found := CONVERT.search(text):
         return f"{key}: found {found[1]!r}, wanted {TYPES.get(found[2], found[2])}"
     if found := NO_TEXT.search(text):

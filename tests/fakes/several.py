@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from campaign.evidence import BootRecord
+from campaign.evidence import BootRecord, WitnessRow
 from campaign.names import BASE, STEP_PER_S
 from campaign.planning.plan import Plan
 from tests.fakes.evidence import boot, drafts, kv, right, speculating
@@ -27,6 +27,10 @@ def _boot(index: int, letter: str, arm: str, rate: float) -> BootRecord:
         "answers": tuple(right(f"q{i}") for i in range(9))
         + tuple(right(f"k{i}", prompt_set="korean") for i in range(16)),
         "seconds": {"total": 60.0},
+        "witness": tuple(
+            WitnessRow(f"serve.{name}", "resolved", name, "", "", ok=True)
+            for name in ("async_scheduling", "max_num_seqs")
+        ),
         "facts": {"stage": ("5f" if arm == BASE else arm[:2]) * 32, "resolved": "{}"},
     }
     plain["metrics"] = plain["metrics"] | {STEP_PER_S: rate}
