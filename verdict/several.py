@@ -11,13 +11,13 @@ from math import sqrt
 import numpy as np
 from scipy.special import stdtr
 
-from verdict.claims import Claim, judge_fit
+from verdict.claims import Claim, distance_to_bound, judge_fit
 from verdict.design import INSEPARABLE, FloatArray, covariance_factor, session_columns
 from verdict.errors import VerdictError
 from verdict.fit import IDENTICAL_WITHIN, Fit, Scale
 from verdict.interval import Interval
 from verdict.many import Adjusted, Correction, PValues, among_many, holm
-from verdict.power import mde_from_se
+from verdict.power import MOST_BOOTS, boots_to_resolve, mde_from_se
 from verdict.student import two_sided_t
 
 BASE = "A"
@@ -167,11 +167,30 @@ def judge_each(
 
 
 def _told(found: Adjusted, of: int) -> Adjusted:
-    """With the adjusted verdict in the judgement too, and the p that speaks for it in its remarks."""
-    p = min(found.p.passing, found.p.failing)
-    notes = (*found.judgement.notes, f"Holm over {of}: p {p:.2g}")
-    # what a bracket of two arms would see after so many boots is not what this one would
-    return replace(found, judgement=replace(found.judgement, verdict=found.verdict, notes=notes, mde_then=None))
+    """With the adjusted verdict in the judgement too, the p that speaks for it, and the boots that would resolve it."""
+    p, one = min(found.p.passing, found.p.failing), found.judgement
+    told = replace(
+        one,
+        verdict=found.verdict,
+        notes=(*one.notes, f"Holm over {of}: p {p:.2g}"),
+        boots_to_resolve=_boots(found, of),
+        mde_then=None,  # what a bracket of two arms would see after so many boots is not what this one would
+    )
+    return replace(found, judgement=told)
+
+
+def _boots(found: Adjusted, of: int) -> int | None:
+    """Boots of whole squares that would decide it at Holm's first step; None where it is decided or none would do."""
+    one, arms = found.judgement, of + 1
+    if one.boots_to_resolve is None and one.verdict is found.verdict:
+        return None
+    distance = distance_to_bound(one.claim, one.claim.sign * one.fit.delta)
+    half = two_sided_t(strictest(one.level, of), one.fit.df) * (one.fit.se or 0.0)
+    if not distance * sqrt(MOST_BOOTS / one.fit.n_boots) > half:
+        return None
+    whole = arms * arms * (1 + arms % 2)
+    wanted = max(one.fit.n_boots + 1, boots_to_resolve(one.fit.n_boots, half, distance))
+    return whole * -(-wanted // whole)
 
 
 def _fit(found: Fitted, at: int, letters: str) -> Fit:

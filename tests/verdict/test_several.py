@@ -126,6 +126,19 @@ def test_a_candidate_that_its_interval_alone_would_pass_is_taken_back_by_holm() 
     assert taken > 0
 
 
+def test_what_holm_takes_back_says_how_many_whole_squares_would_decide_it() -> None:
+    for seed in range(60):
+        values = readings({"B": 0.012, "C": 0.01, "D": 0.011}, sd=0.01, seed=seed)
+        for found in judge_each(claim(), values, FOUR).values():
+            boots = found.judgement.boots_to_resolve
+            assert found.judgement.verdict is found.verdict
+            if found.verdict is Verdict.INCONCLUSIVE and boots is not None:
+                assert (boots % 16, boots > 16) == (0, True)
+            raw = found.judgement.interval
+            if raw is not None and raw.lo >= 0 and found.verdict is Verdict.INCONCLUSIVE:
+                assert boots == 32
+
+
 def test_readings_that_never_vary_are_no_gain() -> None:
     found = judge_each(claim(), [{"A": 100.0}.get(letter, 103.0) for letter in FOUR], FOUR)
     assert {one.verdict for one in found.values()} == {Verdict.INCONCLUSIVE}
