@@ -1,5 +1,6 @@
 """Boots of several arms as a run would have recorded them, with the speeds that a test plants."""
 
+import json
 from collections.abc import Mapping
 from math import exp
 from typing import Any
@@ -22,6 +23,8 @@ def boots(plan: Plan, effects_ln: Mapping[str, float], sd: float = 0.005, seed: 
 
 
 def _boot(index: int, letter: str, arm: str, rate: float) -> BootRecord:
+    ahead = arm in ("ahead", "both")
+    resolved = {"async_scheduling": ahead, "max_concurrent_batches": 1 + ahead, "max_num_seqs": 4}
     plain: dict[str, Any] = speculating(drafts(781, 610, 470, 355, 260)) | {
         "kv": kv(),
         "answers": tuple(right(f"q{i}") for i in range(9))
@@ -31,7 +34,7 @@ def _boot(index: int, letter: str, arm: str, rate: float) -> BootRecord:
             WitnessRow(f"serve.{name}", "resolved", name, "", "", ok=True)
             for name in ("async_scheduling", "max_num_seqs")
         ),
-        "facts": {"stage": ("5f" if arm == BASE else arm[:2]) * 32, "resolved": "{}"},
+        "facts": {"stage": ("5f" if arm == BASE else arm[:2]) * 32, "resolved": json.dumps(resolved)},
     }
     plain["metrics"] = plain["metrics"] | {STEP_PER_S: rate}
     return boot(index, letter, **(plain | {"arm": arm}))

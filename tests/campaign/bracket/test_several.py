@@ -10,7 +10,7 @@ import pytest
 from campaign.bracket import several
 from campaign.bracket.bench import Bench
 from campaign.bracket.looks import Outcome, judge
-from campaign.bracket.session import Progress, void_the_broken_off, void_the_tainted
+from campaign.bracket.session import Progress, _proven_unlike, void_the_broken_off, void_the_tainted
 from campaign.config import Campaign
 from campaign.door import compose
 from campaign.errors import ExitCode
@@ -190,6 +190,17 @@ def test_a_boot_that_the_machine_spoiled_is_run_again_in_its_place(bench: Bench)
     run = kept(bench, [*ran[:2], replace(ran[2], status="void", reason="foreign CPU")])
     void_the_tainted(bench, run)
     assert ([r.index for r in run.records], run.ended()) == ([1, 2], "")
+
+
+def test_a_candidate_that_shows_itself_as_base_is_invalid_and_the_others_are_not(plan: Plan) -> None:
+    base, ahead, both, fewer = boots(plan, GAINS)[:4]
+    alike = replace(fewer, facts=base.facts)
+    assert [_proven_unlike(plan, [base], one).status for one in (ahead, both, fewer)] == ["ok"] * 3
+    found = _proven_unlike(plan, [base, ahead, both], alike)
+    assert (found.status, found.metrics) == ("invalid", {})
+    assert "arms identical: both engines run the same files" in found.reason
+    unswitched = replace(ahead, facts=ahead.facts | {"resolved": base.facts["resolved"]})
+    assert "knob fake_async changes nothing" in _proven_unlike(plan, [base, both], unswitched).reason
 
 
 def test_rows_have_no_outer_pair_that_could_void_them(bench: Bench) -> None:

@@ -15,6 +15,7 @@ from campaign.names import BASE
 from campaign.planning.plan import Plan, make
 
 CONF = str(Path(__file__).resolve().parents[2] / "conf")
+HEAVY = ("torch", "vllm", "mlflow", "pandas", "scipy.stats", "matplotlib")
 FOUR = ("base", "ahead", "fewer", "both")
 
 
@@ -182,6 +183,15 @@ def test_a_candidate_that_is_base_is_refused_by_its_name(several: Campaign) -> N
     several.arms["fewer"] = Arm(serve={"async_scheduling": False})
     with pytest.raises(InvalidError, match="arms identical: base and fewer ask for the same overlays"):
         planned(several)
+
+
+def test_a_dry_run_of_several_arms_imports_nothing_heavy(python) -> None:
+    run = (
+        "import sys; from campaign.__main__ import main; code = main(sys.argv[1:]); "
+        f"print('HEAVY', *sorted(set({HEAVY!r}) & set(sys.modules))); sys.exit(code)"
+    )
+    done = python("-c", run, "--config-dir", CONF, "exp=fake7x8", "dry_run=true")
+    assert (done.returncode, done.stdout.rpartition("HEAVY")[2].strip()) == (0, ""), done.stdout + done.stderr
 
 
 def test_a_dry_run_shows_arms_order_contrasts_and_what_could_be_seen(asked) -> None:
