@@ -15,6 +15,7 @@ from verdict.claims import Claim, distance_to_bound, judge_fit
 from verdict.design import INSEPARABLE, FloatArray, covariance_factor, session_columns
 from verdict.errors import VerdictError
 from verdict.fit import IDENTICAL_WITHIN, Fit, Scale
+from verdict.history import History
 from verdict.interval import Interval
 from verdict.many import Adjusted, Correction, PValues, among_many, holm
 from verdict.power import MOST_BOOTS, boots_to_resolve, mde_from_se
@@ -149,14 +150,21 @@ def _two_sided(delta: float, se: float, df: int) -> float:
 
 
 def judge_each(
-    claim: Claim, values: Sequence[float], letters: str, *, sessions: Sequence[int] | None = None
+    claim: Claim,
+    values: Sequence[float],
+    letters: str,
+    *,
+    sessions: Sequence[int] | None = None,
+    history: History | None = None,
 ) -> dict[str, Adjusted]:
     """The claim judged for every candidate (B, C, ...) against base (A), readings in run order, by letter.
 
+    The host's history is for its remark only: the error bar is the bracket's own.
     Of readings that never vary nothing is adjusted. Raises VerdictError as `contrasts` does.
     """
     found = fitted(values, letters, claim.scale, sessions)
-    alone = [judge_fit(claim, _fit(found, at, letters), values, letters) for at in range(len(found.names))]
+    fits = [_fit(found, at, letters) for at in range(len(found.names))]
+    alone = [judge_fit(claim, fit, values, letters, history=history) for fit in fits]
     if found.s2 == 0:
         return {
             name: Adjusted(one, Correction.none, PValues(1.0, 1.0), one.verdict)

@@ -12,7 +12,7 @@ from campaign.evidence import BootRecord, Evidence
 from campaign.gates import synthetic
 from campaign.gates.base import Gate, GateResult
 from campaign.gates.claimed import label_of, logic_only
-from campaign.names import INTERACTION, SPEED
+from campaign.names import INTERACTION, SPEED, STEP_PER_S
 from campaign.planning.plan import Plan
 from verdict.claims import Claim, Judgement
 from verdict.errors import VerdictError
@@ -98,8 +98,9 @@ def judge(plan: Plan, evidence: Evidence, claim: Claim, statuses: Sequence[str])
         ran = len([boot for boot in boots if boot.status == "ok"])
         return f"{ran} of {len(evidence.letters)} boots gave {claim.metric}: the candidates are judged in one fit"
     values, sessions = [boot.metrics[claim.metric] for boot in boots], _sessions(boots)
+    history = evidence.history if claim.metric == STEP_PER_S else None
     try:
-        return judge_each(claim, values, letters_of(plan, boots), sessions=sessions)
+        return judge_each(claim, values, letters_of(plan, boots), sessions=sessions, history=history)
     except VerdictError as error:
         return str(error)
 
