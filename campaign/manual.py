@@ -5,6 +5,7 @@ python -m campaign exp=EXPERIMENT [key=value ...]   measure a patched engine aga
 
   exp=exp8                    async scheduling for DFlash           exp=aa    equal arms: no difference may show
   exp=prefix_cache            does a drafter survive cache hits?    exp=exp7  one launch for a step's inputs, two phases
+  exp=exp7x8                  both and each, in one bracket of four arms
   dry_run=true                show arms, schedule, claims and the detectable effect; start nothing
 
 what is changed most
