@@ -22,8 +22,8 @@ def make(*words: str) -> "subprocess.CompletedProcess[str]":
         (("run", "exp=aa"), "exp= is read by nobody here; wanted EXP=..."),
         (("run", "EXP=exp8", "bracket=screen"), 'ARGS: make run EXP=exp8 ARGS="key=value ..."'),
         (("test", "engine=gpu"), "engine= is read by nobody here"),
-        (("run", "EXP=exp9"), "no experiment EXP=exp9; conf/exp has aa exp8"),
-        (("run", "EXP="), "no experiment EXP=; conf/exp has aa exp8"),
+        (("run", "EXP=exp9"), "no experiment EXP=exp9; conf/exp has aa exp7 exp7x8 exp8"),
+        (("run", "EXP="), "no experiment EXP=; conf/exp has aa exp7 exp7x8 exp8"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
