@@ -25,7 +25,6 @@ class Exp7Expectation:
     """What EXP-7 claims on this engine, and how long its window is: an interpreted step takes a tenth of a second."""
 
     gate_pct: float = 0.0
-    expect_pct: Any = None  # [low, high]
     max_tokens: int = 256  # of each answer in the window
     repeats: int = 2
     warm_up_requests: int = 4
