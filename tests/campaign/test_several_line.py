@@ -22,9 +22,13 @@ def planted(**step_ms: float) -> str:
 
 @pytest.mark.alone
 def test_four_arms_are_measured_in_rows_judged_in_one_fit_and_lie_in_mlflow_by_their_names(line: Line) -> None:
-    """The changes save 5 and 10 %, and together 24 %: what they add to their sum is found, and decides nothing."""
+    """The changes save 5 and 25 %, and together 62 %: what they add to their sum is found, and decides nothing.
+
+    All of it so large that a machine which is not alone finds it too.
+    """
     uri = f"sqlite:///{line.folder}/mlflow.db"
-    done = line.run("fake7x8", "bracket.mirror=false", planted(C=3.6, D=3.2), f"tracking.uri={uri}")
+    gate = "claims.step_rate.gate_pct=-20"
+    done = line.run("fake7x8", "bracket.mirror=false", planted(C=3, D=1.6), gate, f"tracking.uri={uri}")
     told = done.stdout
     assert done.returncode == 0, told + done.stderr
     assert told.rstrip().endswith("verdict PASS (0)")
@@ -68,7 +72,7 @@ def test_a_run_of_three_arms_that_was_killed_is_gone_on_with(line: Line) -> None
     assert {boot["status"] for boot in line.boots()} == {"ok"}
     assert [event["arm"] for event in line.events() if event["event"] == "burn_in"] == ["base", "ahead", "fewer"]
     folders = {path.name for path in (run / "boots").glob("burn-in-*")}
-    assert folders == {"burn-in-01-A", "burn-in-ahead-01-B", "burn-in-fewer-01-B"}
+    assert folders == {"burn-in-base-01-A", "burn-in-ahead-01-B", "burn-in-fewer-01-B"}
     gates = [gate["gate"] for gate in json.loads((run / "result.json").read_text())["gates"]]
     assert gates == [
         f"{arm} {gate}" for arm in ("ahead", "fewer") for gate in ("kv", "outputs", "acceptance", "step_rate")
