@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-K, LONG, SHORT, TOKENS = 5, 96, 24, 20
+K, LONG, SHORT, TOKENS = 5, 96, 24, 14
 SCENARIOS = {  # word of the knob, self-check interval, what is planted
     "stock": ("0", 64, None),
     "shadow": ("shadow", 64, None),
