@@ -59,7 +59,7 @@ def acceptance_pp(position: int) -> str:
     return f"acceptance_pos{position}_pp"
 
 
-DRAFT_ACCEPTANCE_PP = "draft_acceptance_pp"  # accepted tokens per drafted token, over all positions
+ACCEPTANCE_ALL_PP = "acceptance_all_pp"  # accepted tokens per drafted token, over all positions
 ACCEPTANCE_ESTIMATOR = "acceptance_estimator"  # fact of a boot: how its acceptance was counted
 WARM_UP_REQUESTS, STEADY_AFTER_WARM_UP = "warm_up_requests", "steady_after_warm_up"  # facts of a boot
 FILLED_BESIDE = "filled_beside"  # fact of a boot whose cache was filled beside a long request: tokens, or nothing known

@@ -11,7 +11,7 @@ from campaign.gates.footing import boot_name, incomplete, sound, voided
 from campaign.gates.spread import spoiled
 from campaign.gates.within import at_length
 from campaign.names import (
-    DRAFT_ACCEPTANCE_PP,
+    ACCEPTANCE_ALL_PP,
     SPEED,
     STEP_PER_S,
     TOK_PER_S,
@@ -35,7 +35,7 @@ LABELS = {
     TTFT_MEDIAN_S: "TTFT",
     TTFT_COLD_S: "TTFT cold",
     TTFT_WARM_S: "TTFT warm",
-    DRAFT_ACCEPTANCE_PP: "accept all",
+    ACCEPTANCE_ALL_PP: "accept all",
 }
 
 

@@ -7,7 +7,7 @@ from campaign.evidence import BootRecord, DraftCounts, Evidence
 from campaign.gates.base import GateResult
 from campaign.gates.claimed import judge_claim, unjudged
 from campaign.gates.footing import sound
-from campaign.names import DRAFT_ACCEPTANCE_PP, PREFIX_SET
+from campaign.names import ACCEPTANCE_ALL_PP, PREFIX_SET
 from verdict.claims import Claim
 
 POSITION = re.compile(r"acceptance_pos(\d+)_pp")
@@ -44,7 +44,7 @@ def _prompt_rates(evidence: Evidence, letter: str, metric: str) -> dict[str, flo
 
 def _rate(counts: DraftCounts, metric: str) -> float | None:
     """What the metric is of these counters; None where they do not show it."""
-    if metric == DRAFT_ACCEPTANCE_PP:
+    if metric == ACCEPTANCE_ALL_PP:
         return counts.kept_pp
     position, rates = POSITION.fullmatch(metric), counts.rates_pp()
     return rates[int(position[1]) - 1] if position and len(rates) >= int(position[1]) else None

@@ -11,7 +11,13 @@ from campaign.gates.base import GateResult
 from verdict.sentence import GAP, head
 from verdict.words import Verdict
 
-MADE_UP = {"acceptance": "acceptance", "quality": "quality", "korean": "Korean", "outputs": "outputs"}  # gate -> label
+MADE_UP = {  # gate -> label
+    "acceptance": "acceptance",
+    "draft_rate": "accept all",
+    "quality": "quality",
+    "korean": "Korean",
+    "outputs": "outputs",
+}
 
 
 def label(length: float | None) -> str:

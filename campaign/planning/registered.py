@@ -2,7 +2,7 @@
 
 from campaign.config import Campaign, ClaimConfig, ClaimKindName
 from campaign.errors import ConfigError
-from campaign.names import DRAFT_ACCEPTANCE_PP, acceptance_pp
+from campaign.names import ACCEPTANCE_ALL_PP, acceptance_pp
 from verdict.claims import Claim, ClaimKind, Direction
 from verdict.errors import VerdictError
 from verdict.fit import Scale
@@ -16,7 +16,7 @@ METRICS = (
     "ttft_cold_s",
     "ttft_warm_s",
     "acceptance_length",
-    DRAFT_ACCEPTANCE_PP,
+    ACCEPTANCE_ALL_PP,
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from campaign.errors import InvalidError
 from campaign.evidence import Answer, DraftCounts
-from campaign.names import DRAFT_ACCEPTANCE_PP, acceptance_pp
+from campaign.names import ACCEPTANCE_ALL_PP, acceptance_pp
 from campaign.prompting.checks import Prompt, check_answer, scripts
 from campaign.traffic.client import Ask, Client
 from campaign.traffic.metrics import Counters, draft_counts
@@ -110,7 +110,7 @@ def until_the_end(counts: DraftCounts, sample: Sample) -> DraftCounts:
 def acceptance_metrics(counts: DraftCounts | None) -> dict[str, float]:
     """Acceptance in percentage points, per position and of all together; nothing when nothing was drafted."""
     rates = counts.rates_pp() if counts is not None else ()
-    kept = {} if counts is None or counts.kept_pp is None else {DRAFT_ACCEPTANCE_PP: counts.kept_pp}
+    kept = {} if counts is None or counts.kept_pp is None else {ACCEPTANCE_ALL_PP: counts.kept_pp}
     return {acceptance_pp(position): rate for position, rate in enumerate(rates, 1)} | kept
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from campaign.evidence import Answer, BootRecord, DraftCounts, Evidence, KvFacts, WitnessRow
-from campaign.names import ACCEPTANCE_LENGTH, DRAFT_ACCEPTANCE_PP, STEP_PER_S, TOK_PER_S, acceptance_pp
+from campaign.names import ACCEPTANCE_ALL_PP, ACCEPTANCE_LENGTH, STEP_PER_S, TOK_PER_S, acceptance_pp
 from verdict.claims import Claim, ClaimKind, Direction
 from verdict.fit import Scale
 
@@ -90,7 +90,7 @@ def drafts(*accepted: int, drafted: int = 1000) -> DraftCounts:
 def speculating(counts: DraftCounts, prompts: int = 4) -> dict[str, Any]:
     """What a boot holds that drafted: counters, each prompt alike, and the metrics made of them."""
     rates = {acceptance_pp(i): rate for i, rate in enumerate(counts.rates_pp(), start=1)}
-    rates |= {DRAFT_ACCEPTANCE_PP: counts.kept_pp} if counts.kept_pp is not None else {}
+    rates |= {ACCEPTANCE_ALL_PP: counts.kept_pp} if counts.kept_pp is not None else {}
     by_prompt = {f"quality/q{i}": counts for i in range(prompts)}
     return {"natural": counts, "by_prompt": by_prompt, "metrics": rates}
 

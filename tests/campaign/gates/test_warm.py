@@ -7,7 +7,7 @@ from campaign.gates.acceptance import Acceptance
 from campaign.gates.draft_rate import DraftRate
 from campaign.gates.paired import paired_differences
 from campaign.gates.ttft import Ttft
-from campaign.names import DRAFT_ACCEPTANCE_PP, TTFT_WARM_S
+from campaign.names import ACCEPTANCE_ALL_PP, TTFT_WARM_S
 from tests.fakes.evidence import acceptance, bracket, drafts, speculating
 from verdict.claims import Claim, ClaimKind, Direction
 from verdict.fit import Scale
@@ -15,7 +15,7 @@ from verdict.words import Verdict
 
 COLD = drafts(435, 79, 40, 20, 10)
 STARVED = drafts(180, 5, 0, 0, 0)
-ALL = Claim("draft_rate", DRAFT_ACCEPTANCE_PP, ClaimKind.equivalence, 0.5, Scale.LINEAR, Direction.TWO_SIDED)
+ALL = Claim("draft_rate", ACCEPTANCE_ALL_PP, ClaimKind.equivalence, 0.5, Scale.LINEAR, Direction.TWO_SIDED)
 FASTER = Claim("ttft", TTFT_WARM_S, ClaimKind.superiority, 0.0, Scale.LOG, Direction.LOWER)
 
 
