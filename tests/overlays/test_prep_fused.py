@@ -17,7 +17,10 @@ ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 1200
 
 
-@pytest.fixture(scope="module", params=["sync", "async"])
+BOOTED_ONCE = [pytest.param(mode, marks=pytest.mark.alone) for mode in ("sync", "async")]  # and not by every worker
+
+
+@pytest.fixture(scope="module", params=BOOTED_ONCE)
 def told(request, engine_python, stage_cache, tmp_path_factory):
     """What fused_engine.py told of one engine."""
     named = ["cpu_v2_interpreter", "prep_fused", "async_dflash"]
