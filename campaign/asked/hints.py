@@ -70,7 +70,8 @@ def _in_the_schema(name: str) -> str:
     if name == "dry_run":
         return "dry_run=true"
     every = paths(to_plain(Campaign()))
-    own = [path for path in every if path.rpartition(".")[2] == name and not path.startswith("origins")]
+    expected = ("origins", "engine.exp")  # what the runner writes, and what experiments read of an engine
+    own = [path for path in every if path.rpartition(".")[2] == name and not path.startswith(expected)]
     if name in groups() or (name not in every and len(own) == 1):
         return f"{name if name in groups() else own[0]}=..."
     return ""

@@ -45,7 +45,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 WRONG = {  # command line (TREE stands for the folder) -> what the sentence must say
-    "exp=nosuch": "exp/nosuch.*aa exp8",
+    "exp=nosuch": "exp/nosuch.*aa exp7 exp7x8 exp8",
     "": "exp",
     "rseume some-run": "rseume.*key=value",
     "exp=exp8 nosuch=1": "nosuch.*No such key",

@@ -396,7 +396,7 @@ def test_pooling_does_not_depend_on_the_order_of_the_prompts(truths: list[Truth]
 @pytest.mark.parametrize(
     ("counts", "metrics"),
     [
-        (DraftCounts(10, (7, 5)), {"acceptance_pos1_pp": 70.0, "acceptance_pos2_pp": 50.0}),
+        (DraftCounts(10, (7, 5)), {"acceptance_pos1_pp": 70.0, "acceptance_pos2_pp": 50.0, "acceptance_all_pp": 60.0}),
         (DraftCounts(0, (0, 0)), {}),
         (None, {}),
     ],
