@@ -1,6 +1,7 @@
 """The passes over HTTP, against a small engine that really drafts, and counters whose truth is known exactly."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -484,7 +485,8 @@ def test_a_request_without_a_token_is_told_by_what_the_metrics_show(
         asked = Client(server.url, "m", on_silence=StallWatch(LONGEST_S))
         with pytest.raises(error) as raised:
             asked.stream(PROMPTS[0], SHORT)
-    assert str(raised.value).startswith(words)
+    told, wanted = (re.sub(r" in [\d.]+ s", " in N s", text) for text in (str(raised.value), words))
+    assert told.startswith(wanted)  # a busy machine looks a look later
 
 
 ALIVE = {
