@@ -31,6 +31,7 @@ def of(campaign: Campaign, overrides: Iterable[str]) -> tuple[Campaign, ...]:
 
 def _changed(campaign: Campaign, phase: Phase, typed: tuple[str, ...]) -> Campaign:
     plain = to_plain(campaign)
+    _expect_itself(phase, typed)
     changes = {path: value for path, value in phase.changes.items() if not _is_typed(path, typed)}
     for path, value in changes.items():
         _put(plain, path, value, f"phase {phase.name}")
@@ -39,6 +40,16 @@ def _changed(campaign: Campaign, phase: Phase, typed: tuple[str, ...]) -> Campai
     origin = f"experiment {campaign.name}, phase {phase.name}"
     found.origins = Origins(_written(campaign, changes, origin), campaign.origins.profile)
     return found
+
+
+def _expect_itself(phase: Phase, typed: tuple[str, ...]) -> None:
+    """Raises ConfigError where the command line takes away what makes a phase what it is called: an arm's knob."""
+    for path in phase.changes:
+        if path.startswith("arms.") and _is_typed(path, typed):
+            raise ConfigError(
+                f"{path}: phase {phase.name} is the one that sets it to {phase.changes[path]}; leave it out, or ask "
+                "for another phase alone with phase=NAME"
+            )
 
 
 def _is_typed(path: str, typed: tuple[str, ...]) -> bool:

@@ -23,7 +23,8 @@ class Fused:
 
     Whatever the state: not mounted or disarmed is INVALID, a difference is a FAIL with the first one described, and no
     fused step at all is a FAIL (a check that never ran proves nothing). Armed: `least_pct` of the decode steps must be
-    fused, else it is not the fused path that was measured. Shadow: `least_checks` steps must have been compared.
+    fused, else it is not the fused path that was measured, and a self-check must lie in the window. Shadow:
+    `least_checks` steps must have been compared.
     """
 
     overlay: str = "prep_fused"
@@ -64,6 +65,8 @@ class Fused:
             yield Verdict.INVALID, f"{where}: {share}, wanted {self.least_pct:g} %{_declined(rank)}"
         elif state == SHADOW and checks < self.least_checks:
             yield Verdict.INCONCLUSIVE, f"{where}: {checks:g} steps compared, wanted {self.least_checks}; ask more"
+        elif state == ARMED and not checks:
+            yield Verdict.INCONCLUSIVE, f"{where}: no self-check fell into the window; ask more, or check more often"
 
     def _ranks(self, boot: BootRecord) -> tuple[Shown, ...]:
         return tuple(s for s in boot.shown if s.overlay == self.overlay and s.place.startswith("Worker"))

@@ -63,6 +63,12 @@ def test_what_was_typed_on_the_command_line_stays(composed, typed, schedule):
     assert shadow.bracket.schedule == schedule
 
 
+@pytest.mark.parametrize("typed", ["arms.candidate.knobs.async_dflash=1", "++arms.candidate.knobs={}", "arms={}"])
+def test_a_phase_that_would_not_be_what_it_is_called_is_refused(composed, typed):
+    with pytest.raises(ConfigError, match="phase shadow is the one that sets it to 0"):
+        phases.of(with_phases(composed, SHADOW, ARMED), [typed])
+
+
 def test_one_phase_may_be_asked_for_alone(composed):
     found = phases.of(with_phases(composed, SHADOW, ARMED, only="armed"), ["phase=armed"])
     assert [campaign.phase for campaign in found] == ["armed"]

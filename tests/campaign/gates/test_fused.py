@@ -44,6 +44,7 @@ def test_an_armed_window_passes_with_the_share_that_was_fused():
             "1899 of 2000 decode steps were fused (95.0 %), wanted 95 % (left to the engine: prefill 10)",
         ),
         ((rank(CLEAN | {"fused_steps": 1900.0}),), Verdict.PASS, "ARMED"),
+        ((rank(CLEAN | {"checks": 0.0}),), Verdict.INCONCLUSIVE, "no self-check fell into the window"),
         (
             (rank(SHADOW | {"drift": 2.0}, "SHADOW", first_mismatch="step 7 positions[3]: wanted 12, found 13"),),
             Verdict.FAIL, "2 steps differ from the engine's own; the first: step 7 positions[3]: wanted 12, found 13",
@@ -59,6 +60,7 @@ def test_an_armed_window_passes_with_the_share_that_was_fused():
     ],
     ids=[
         "not mounted", "disarmed", "off", "inert", "no step", "all declined", "too few fused", "just enough",
+        "never checked",
         "drift", "metadata drift", "too few compared", "shadow without a step", "shadow clean", "one rank of two",
     ],
 )  # fmt: skip
