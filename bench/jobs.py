@@ -55,18 +55,31 @@ class Job:
 class Sheet(Generic[R]):
     """Jobs, the file of their rows, and the page made of them. `row_of` reads a run's folder; None while it runs."""
 
-    program: str
+    name: str  # `python -m bench.NAME` writes bench/NAME.jsonl and bench/NAME.md
     jobs: tuple[Job, ...]
-    rows: Path
-    page: Path
-    runs: Path
     row: type[R]
     row_of: Callable[[Job, Path], R | None]
     render: Callable[[Sequence[Job], Sequence[R]], str]
+    root: Path = ROOT
+
+    @property
+    def rows(self) -> Path:
+        """The rows, to be committed."""
+        return self.root / "bench" / f"{self.name}.jsonl"
+
+    @property
+    def page(self) -> Path:
+        """The page that is made of them."""
+        return self.root / "bench" / f"{self.name}.md"
+
+    @property
+    def runs(self) -> Path:
+        """Where this machine's runs lie."""
+        return self.root / "runs" / "bench" / self.name
 
     def main(self, argv: Sequence[str] | None, what: str) -> int:
         """Run what is left, or print the list or the page. Returns the last code that was no verdict, or 0."""
-        parser = argparse.ArgumentParser(prog=self.program, description=what)
+        parser = argparse.ArgumentParser(prog=f"python -m bench.{self.name}", description=what.splitlines()[0])
         parser.add_argument("names", nargs="*", metavar="JOB", help="only these (default: all that are left)")
         parser.add_argument("--list", action="store_true", help="the jobs and where each one stands")
         parser.add_argument("--table", action="store_true", help="write the page anew and run nothing")

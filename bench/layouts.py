@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.jobs import ROOT, Job, Sheet, result
+from bench.jobs import Job, Sheet, result
 
 GATES = ("prefix", "acceptance", "draft_rate", "ttft", "outputs")
 HEAD = """# The prefix cache, per layout of KV groups
@@ -80,22 +80,7 @@ def _told(row: Row) -> str:
     return "```\n" + "".join(f"{line}\n" for line in every) + "```\n"
 
 
-SHEET = Sheet(
-    "python -m bench.layouts",
-    tuple(jobs()),
-    rows=ROOT / "bench" / "layouts.jsonl",
-    page=ROOT / "bench" / "layouts.md",
-    runs=ROOT / "runs" / "layouts",
-    row=Row,
-    row_of=row_of,
-    render=render,
-)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
-    return SHEET.main(argv, str(__doc__).splitlines()[0])
-
+SHEET = Sheet("layouts", tuple(jobs()), Row, row_of, render)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(SHEET.main(None, str(__doc__)))

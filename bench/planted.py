@@ -6,9 +6,9 @@ meanwhile.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from bench.jobs import ROOT, Job, Sheet
+from bench.jobs import Job, Sheet
 from bench.planted_rows import Row, row_of
 from bench.planted_table import render
 
@@ -34,22 +34,7 @@ def jobs() -> Iterator[Job]:
         yield Job(f"shift-{pp.replace('.', '_')}", f"pos1 {pp} pp lower", words)
 
 
-SHEET = Sheet(
-    "python -m bench.planted",
-    tuple(jobs()),
-    rows=ROOT / "bench" / "planted.jsonl",
-    page=ROOT / "bench" / "planted.md",
-    runs=ROOT / "runs" / "bench",
-    row=Row,
-    row_of=row_of,
-    render=render,
-)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
-    return SHEET.main(argv, str(__doc__).splitlines()[0])
-
+SHEET = Sheet("planted", tuple(jobs()), Row, row_of, render)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(SHEET.main(None, str(__doc__)))

@@ -30,7 +30,8 @@ def test_the_page_beside_the_rows_is_what_the_rows_say() -> None:
 
 
 def test_a_row_that_was_kept_is_told_with_its_lines(tmp_path: Path) -> None:
-    sheet = replace(SHEET, rows=tmp_path / "rows.jsonl", page=tmp_path / "page.md", runs=tmp_path / "runs")
+    sheet = replace(SHEET, root=tmp_path)
+    sheet.rows.parent.mkdir()
     keep(sheet.rows, [ROW], Row)
     sheet.write()
     page = sheet.page.read_text(encoding="utf-8")

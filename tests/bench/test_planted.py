@@ -40,21 +40,22 @@ def test_a_broken_row_names_its_line(tmp_path: Path) -> None:
 def test_a_job_measured_elsewhere_is_not_run_again_unless_it_was_void(
     code: int, measured: bool, tmp_path: Path
 ) -> None:
-    sheet = replace(planted.SHEET, rows=tmp_path / "rows.jsonl")
+    sheet = replace(planted.SHEET, root=tmp_path)
+    sheet.rows.parent.mkdir()
     jobs.keep(sheet.rows, [replace(ROW, exit_code=code)], Row)
     assert [job.name for job in sheet.jobs if sheet.measured(job)] == (["slower-4"] if measured else [])
 
 
 def test_a_run_that_was_interrupted_is_gone_on_with_and_one_that_ended_is_not(tmp_path: Path) -> None:
-    sheet = replace(planted.SHEET, runs=tmp_path)
+    sheet = replace(planted.SHEET, root=tmp_path)
     job = sheet.jobs[0]
     assert sheet.command(job)[3:5] == ["--config-dir", "bench/conf"]
-    run = tmp_path / job.name / "aa-1"
+    run = sheet.runs / job.name / "aa-1"
     run.mkdir(parents=True)
     (run / "plan.json").write_text("{}", encoding="utf-8")
     assert sheet.command(job)[3:] == ["resume", str(run)]
     (run / "result.json").write_text("{}", encoding="utf-8")
-    assert sheet.command(job)[-1] == f"host.runs_dir={tmp_path / job.name}"
+    assert sheet.command(job)[-1] == f"host.runs_dir={sheet.runs / job.name}"
 
 
 @pytest.mark.parametrize(

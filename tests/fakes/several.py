@@ -3,14 +3,26 @@
 import json
 from collections.abc import Mapping
 from math import exp
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from campaign.config import Campaign
+from campaign.door import compose
 from campaign.evidence import BootRecord, WitnessRow
 from campaign.names import BASE, STEP_PER_S
 from campaign.planning.plan import Plan
 from tests.fakes.evidence import boot, drafts, kv, right, speculating
+
+CONF = str(Path(__file__).resolve().parents[1] / "conf")
+
+
+def four_arms() -> Campaign:
+    """Base and three others, on the fake engine, with no coin."""
+    found = compose(["--config-dir", CONF, "exp=fake7x8", "bracket.mirror=false"])
+    assert found is not None
+    return found
 
 
 def boots(plan: Plan, effects_ln: Mapping[str, float], sd: float = 0.005, seed: int = 1) -> list[BootRecord]:

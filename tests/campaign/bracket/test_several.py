@@ -12,7 +12,6 @@ from campaign.bracket.bench import Bench
 from campaign.bracket.looks import Outcome, judge
 from campaign.bracket.session import Progress, _proven_unlike, void_the_broken_off, void_the_tainted
 from campaign.config import Campaign
-from campaign.door import compose
 from campaign.errors import ExitCode
 from campaign.evidence import BootRecord
 from campaign.gates.base import GateResult
@@ -21,10 +20,9 @@ from campaign.journal import RunFolder
 from campaign.names import MACHINE_BOOT, STEP_PER_S
 from campaign.planning.plan import Plan, make
 from tests.fakes.evidence import wrong
-from tests.fakes.several import boots
+from tests.fakes.several import boots, four_arms
 from verdict.words import Verdict
 
-CONF = str(Path(__file__).resolve().parents[2] / "conf")
 GAINS = {"ahead": 0.05, "fewer": 0.03, "both": 0.08}
 ARMS = ("ahead", "fewer", "both")
 GATES = ("kv", "quality", "korean", "outputs", "acceptance", "step_rate")
@@ -33,9 +31,7 @@ GATES = ("kv", "quality", "korean", "outputs", "acceptance", "step_rate")
 @pytest.fixture(scope="module")
 def composed() -> Campaign:
     """Base and three others, on the fake engine, with no coin."""
-    found = compose(["--config-dir", CONF, "exp=fake7x8", "bracket.mirror=false"])
-    assert found is not None
-    return found
+    return four_arms()
 
 
 @pytest.fixture

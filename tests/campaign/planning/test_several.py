@@ -3,18 +3,16 @@
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from campaign.brackets import SQUARE, Together
 from campaign.config import Arm, Campaign, ClaimConfig, ClaimKindName
-from campaign.door import compose
 from campaign.errors import ConfigError, InvalidError
 from campaign.names import BASE
 from campaign.planning.plan import Plan, make
+from tests.fakes.several import CONF, four_arms
 
-CONF = str(Path(__file__).resolve().parents[2] / "conf")
 HEAVY = ("torch", "vllm", "mlflow", "pandas", "scipy.stats", "matplotlib")
 FOUR = ("base", "ahead", "fewer", "both")
 
@@ -22,9 +20,7 @@ FOUR = ("base", "ahead", "fewer", "both")
 @pytest.fixture(scope="module")
 def composed() -> Campaign:
     """Base and three others, on the fake engine, with no coin."""
-    found = compose(["--config-dir", CONF, "exp=fake7x8", "bracket.mirror=false"])
-    assert found is not None
-    return found
+    return four_arms()
 
 
 @pytest.fixture
