@@ -61,10 +61,10 @@ def host_step(
     # num_reqs is None for PIECEWISE graphs, which pad no request (trap p)
     num_reqs_padded = descriptor.num_reqs or num_reqs
     per_req = np.fromiter((len(drafts.get(name, ())) for name in batch.req_ids), dtype=np.int32, count=num_reqs)
-    if (batch.num_scheduled_tokens < per_req + new_sampled).any():
+    if np.count_nonzero(batch.num_scheduled_tokens < per_req + new_sampled):  # host words, both
         raise PlanError(
-            f"queries of {batch.num_scheduled_tokens.tolist()} tokens for {per_req.tolist()} drafts and {new_sampled} "
-            "sampled: a query is shorter than its logits; the stock chain says what is wrong"
+            f"queries of {batch.num_scheduled_tokens} tokens for {per_req} drafts and {new_sampled} sampled: a query "
+            "is shorter than its logits; the stock chain says what is wrong"
         )
     cu_num_logits = _starts(per_req + new_sampled, num_reqs + 1, 0)
     query_start_loc = _starts(batch.num_scheduled_tokens, max_reqs + 1, batch.num_tokens)
